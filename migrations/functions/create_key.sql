@@ -1,0 +1,17 @@
+-- Records an API key by its hash; the key itself is never stored.
+-- Status: created, key_exists.
+CREATE OR REPLACE FUNCTION create_key(p_key_id text, p_hash bytea, p_name text, p_role text, p_pattern text)
+RETURNS TABLE (status text)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+BEGIN
+    INSERT INTO api_key (key_id, hash, name, role, pattern, created_at)
+    VALUES (p_key_id, p_hash, p_name, p_role, p_pattern, fenceline_now())
+    ON CONFLICT (key_id) DO NOTHING;
+    RETURN QUERY SELECT CASE WHEN FOUND THEN 'created' ELSE 'key_exists' END;
+END
+$$;
+
+REVOKE ALL ON FUNCTION create_key FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION create_key TO fenceline_service;

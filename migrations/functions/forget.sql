@@ -1,0 +1,76 @@
+-- Removes up to p_limit rows of each kind that nothing can refer to any more: tombstones of deleted objects,
+-- records of ended leases, records of old passes. The report keeps its fences, so the next fence is greater
+-- than those of the forgotten. A dry run counts the tombstones and removes nothing.
+-- Status: forgotten (with how many in all, and whether there may be more), epoch_in_doubt, run_ended.
+-- Locks: the barrier (shared), the run; then only rows that are final.
+CREATE OR REPLACE FUNCTION forget(p_run bigint, p_limit integer, p_tombstone_ms bigint, p_lease_ms bigint)
+RETURNS TABLE (status text, forgotten bigint, more boolean)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_dry    boolean;
+    v_now    timestamptz := fenceline_now();
+    v_before timestamptz := v_now - p_tombstone_ms * interval '1 millisecond';
+    v_count  bigint;
+    o        object%ROWTYPE;
+BEGIN
+    SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
+    IF status IS NOT NULL THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    status := 'forgotten';
+    more := false;
+    IF v_dry THEN
+        SELECT count(*) INTO forgotten FROM object WHERE state = 'deleted' AND deleted_at <= v_before;
+        UPDATE gc_run SET forgotten = forget.forgotten WHERE run_id = p_run;
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    PERFORM set_config('fenceline.forgetting', 'on', true); -- the guards let only this function delete
+
+    forgotten := 0;
+    FOR o IN
+        DELETE FROM object
+        WHERE (report_id, fence_epoch, fence_counter, object_id) IN (
+            SELECT report_id, fence_epoch, fence_counter, object_id
+            FROM object
+            WHERE state = 'deleted' AND deleted_at <= v_before
+            ORDER BY deleted_at
+            LIMIT p_limit
+        )
+        RETURNING *
+    LOOP
+        forgotten := forgotten + 1;
+        PERFORM note_in_ledger(p_run, o, 'forgotten', o.condemned_reason, NULL, v_now);
+    END LOOP;
+    more := forgotten = p_limit;
+
+    DELETE FROM lease
+    WHERE (report_id, lease_id) IN (
+        SELECT report_id, lease_id
+        FROM lease
+        WHERE ended_at <= v_now - p_lease_ms * interval '1 millisecond'
+        ORDER BY ended_at
+        LIMIT p_limit
+    );
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    forgotten := forgotten + v_count;
+    more := more OR v_count = p_limit;
+
+    DELETE FROM gc_ledger
+    WHERE (run_id, entry) IN (SELECT run_id, entry FROM gc_ledger WHERE at <= v_before ORDER BY run_id, entry LIMIT p_limit);
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    more := more OR v_count = p_limit;
+    DELETE FROM gc_run WHERE finished_at <= v_before;
+
+    UPDATE gc_run SET forgotten = forgotten + forget.forgotten WHERE run_id = p_run;
+    PERFORM set_config('fenceline.forgetting', 'off', true);
+    RETURN NEXT;
+END
+$$;
+
+REVOKE ALL ON FUNCTION forget FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION forget TO fenceline_service;

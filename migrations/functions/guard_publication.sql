@@ -1,0 +1,38 @@
+-- A publication is written once: as the next version of its report, under a fence that may, with an object
+-- whose bytes are there. Nothing of it changes afterwards.
+CREATE OR REPLACE FUNCTION guard_publication() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    v_wrong text;
+    r       report%ROWTYPE;
+BEGIN
+    SELECT * INTO r FROM report WHERE report_id = NEW.report_id;
+    IF TG_OP = 'UPDATE' THEN
+        v_wrong := 'a publication is never changed; publish another version';
+    ELSIF NEW.version IS DISTINCT FROM r.version + 1 THEN
+        v_wrong := format('the next version is %s', r.version + 1);
+    ELSIF (NEW.fence_epoch, NEW.fence_counter) < (r.accepted_epoch, r.accepted_counter)
+       OR (NEW.fence_epoch, NEW.fence_counter) <= (r.barred_epoch, r.barred_counter)
+       OR (NEW.fence_epoch, NEW.fence_counter) > (r.granted_epoch, r.granted_counter) THEN
+        v_wrong := format('fence %s.%s is not between the highest accepted, %s.%s, and the highest granted, %s.%s, and above the barred, %s.%s',
+            NEW.fence_epoch, NEW.fence_counter, r.accepted_epoch, r.accepted_counter, r.granted_epoch, r.granted_counter,
+            r.barred_epoch, r.barred_counter);
+    ELSIF NEW.object_id IS NOT NULL AND NOT EXISTS (
+        SELECT FROM object
+        WHERE (report_id, fence_epoch, fence_counter, object_id) = (NEW.report_id, NEW.object_epoch, NEW.object_counter, NEW.object_id)
+          AND (state, key, size, sha256) = ('sealed', NEW.object_key, NEW.size, NEW.sha256)) THEN
+        v_wrong := 'its object is not sealed with that key, size and digest';
+    END IF;
+    IF v_wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'fenceline: version % of report "%" cannot be written so: %', NEW.version, NEW.report_id, v_wrong
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END
+$$;
+REVOKE ALL ON FUNCTION guard_publication FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER guard_write BEFORE INSERT OR UPDATE ON publication FOR EACH ROW EXECUTE FUNCTION guard_publication();
+ALTER TABLE publication ENABLE ALWAYS TRIGGER guard_write;

@@ -1,0 +1,188 @@
+// Package migrations holds the schema of the catalog: the numbered files that build its tables, in
+// goose's format, and in functions/ the present definition of every SQL function, a file each. The
+// functions are the only way to write to the tables, so they are applied anew after the numbered
+// files, each time.
+package migrations
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed *.sql functions/*.sql
+var files embed.FS
+
+// ErrReportsExist reports that the schema was not removed, since reports are recorded in it.
+var ErrReportsExist = errors.New("the database holds reports; removing the schema would forget their fences and versions")
+
+// ErrTooNew reports that the database was migrated by a newer program, and this one must not change it.
+var ErrTooNew = errors.New("the database was migrated by a newer fenceline")
+
+// Up applies what is missing, as the owner that databaseURL names, and returns the schema's version.
+// Several may call it at once: one does the work while the others wait for it.
+func Up(ctx context.Context, databaseURL string) (version int64, err error) {
+	err = withSchema(ctx, databaseURL, func(s *schema) error {
+		applied, err := s.provider.GetDBVersion(ctx)
+		if err != nil {
+			return fmt.Errorf("read the schema's version: %w", err)
+		}
+		if applied > Newest() {
+			return fmt.Errorf("%w (its schema is at %d, this program's at %d)", ErrTooNew, applied, Newest())
+		}
+		if _, err := s.provider.Up(ctx); err != nil {
+			return fmt.Errorf("apply migrations: %w", err)
+		}
+		version = Newest()
+		return s.applyFunctions(ctx)
+	})
+	return version, err
+}
+
+// Down removes the whole schema, and with it everything that it holds; it refuses with ErrReportsExist
+// where there are reports, unless destroy is set. The objects in the bucket stay.
+func Down(ctx context.Context, databaseURL string, destroy bool) error {
+	return withSchema(ctx, databaseURL, func(s *schema) error {
+		applied, err := s.provider.GetDBVersion(ctx)
+		if err != nil {
+			return fmt.Errorf("read the schema's version: %w", err)
+		}
+		if applied > Newest() {
+			return fmt.Errorf("%w (its schema is at %d, this program's at %d)", ErrTooNew, applied, Newest())
+		}
+		if applied == 0 {
+			return nil
+		}
+		if !destroy {
+			var reports bool
+			if err := s.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM report)").Scan(&reports); err != nil {
+				return fmt.Errorf("look for reports: %w", err)
+			}
+			if reports {
+				return ErrReportsExist
+			}
+		}
+		return s.drop(ctx)
+	})
+}
+
+// Newest is the number of the newest migration that this program embeds: its own schema version.
+func Newest() int64 {
+	var newest int64
+	for _, name := range names(".") {
+		if n, err := goose.NumericComponent(name); err == nil && n > newest {
+			newest = n
+		}
+	}
+	return newest
+}
+
+// schema is one connection of the owner's to the database, with the migration lock held.
+type schema struct {
+	db       *sql.DB
+	provider *goose.Provider
+}
+
+// withSchema calls do while holding a lock that only one migration of the database has at a time.
+func withSchema(ctx context.Context, databaseURL string, do func(*schema) error) error {
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return fmt.Errorf("parse the database URL: %w", err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+
+	lock, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer lock.Close() // ends the session, and with it the lock
+	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock(x'46454e43'::integer, 0)"); err != nil {
+		return fmt.Errorf("wait for other migrations: %w", err)
+	}
+
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	return do(&schema{db: db, provider: provider})
+}
+
+// applyFunctions defines every function anew, in one transaction. They refer to each other, so their
+// bodies are not checked before all are there.
+func (s *schema) applyFunctions(ctx context.Context) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("define functions: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if _, err := tx.ExecContext(ctx, "SET LOCAL check_function_bodies = off"); err != nil {
+		return fmt.Errorf("define functions: %w", err)
+	}
+	for _, name := range names("functions") {
+		text, err := files.ReadFile(path.Join("functions", name))
+		if err != nil {
+			return fmt.Errorf("read function %s: %w", name, err)
+		}
+		if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+			return fmt.Errorf("define function %s: %w", name, err)
+		}
+	}
+	// goose's own table, which the service reads to know whether it fits.
+	if _, err := tx.ExecContext(ctx, "GRANT SELECT ON "+goose.DefaultTablename+" TO fenceline_service"); err != nil {
+		return fmt.Errorf("define functions: %w", err)
+	}
+	return tx.Commit()
+}
+
+// drop removes the functions, with the triggers that call them, and then the tables.
+func (s *schema) drop(ctx context.Context) error {
+	for _, name := range names("functions") {
+		function := pgx.Identifier{strings.TrimSuffix(name, ".sql")}.Sanitize()
+		if _, err := s.db.ExecContext(ctx, "DROP FUNCTION IF EXISTS "+function+" CASCADE"); err != nil {
+			return fmt.Errorf("drop function %s: %w", function, err)
+		}
+	}
+	if _, err := s.provider.DownTo(ctx, 0); err != nil {
+		return fmt.Errorf("remove the tables: %w", err)
+	}
+	return nil
+}
+
+// names lists the SQL files of one embedded folder, in byte order.
+func names(folder string) []string {
+	found, err := fs.Glob(files, path.Join(folder, "*.sql"))
+	if err != nil {
+		panic(err) // only a malformed pattern fails
+	}
+	for i := range found {
+		found[i] = path.Base(found[i])
+	}
+	return found
+}
+
+// Digest is a fingerprint of all that this program embeds: the same for the same schema.
+func Digest() (string, error) {
+	sum := sha256.New()
+	for _, folder := range []string{".", "functions"} {
+		for _, name := range names(folder) {
+			text, err := files.ReadFile(path.Join(folder, name))
+			if err != nil {
+				return "", fmt.Errorf("read %s: %w", name, err)
+			}
+			fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
