@@ -1,0 +1,151 @@
+package staging
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/fencing"
+)
+
+// State is how far an object is in its life. It never goes back.
+type State string
+
+// The states of an object, in their order.
+const (
+	Reserved  State = "reserved"
+	Sealed    State = "sealed"
+	Condemned State = "condemned"
+	Deleted   State = "deleted"
+)
+
+// ParseState reads a state's name.
+func ParseState(text string) (State, bool) {
+	switch s := State(text); s {
+	case Reserved, Sealed, Condemned, Deleted:
+		return s, true
+	}
+	return "", false
+}
+
+// Object is what is known of the bytes of one key.
+type Object struct {
+	Name        fencing.ObjectName
+	Key         string
+	State       State
+	ContentType string
+	Filename    string
+	Declared    Bytes
+	Size        *int64 // known once it is sealed
+	SHA256      string // hex, known once it is sealed
+	ETag        string // as the storage writes it, known once it is sealed
+	VersionID   string // empty on a bucket without versions
+	ReservedAt  time.Time
+	SealedAt    *time.Time
+
+	// Verdict and Reason are what the collector would say of it now; Until is when that may change, if it
+	// is a matter of time.
+	Verdict string
+	Reason  string
+	Until   *time.Time
+
+	checked bool // the bytes were looked at in the present epoch
+}
+
+type objectRow struct {
+	ReportID       fencing.ReportID
+	FenceEpoch     int32
+	FenceCounter   int64
+	ObjectID       fencing.ObjectID
+	Key            string
+	State          State
+	ContentType    *string
+	Filename       *string
+	DeclaredSize   *int64
+	DeclaredSha256 []byte
+	Size           *int64
+	Sha256         []byte
+	Etag           *string
+	VersionID      *string
+	ReservedAt     time.Time
+	SealedAt       *time.Time
+	Checked        bool
+	Verdict        string
+	Reason         string
+	Until          *time.Time
+}
+
+const selectObjects = `
+	SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.state, o.content_type, o.filename,
+	       o.declared_size, o.declared_sha256, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at,
+	       coalesce(o.checked_epoch = (SELECT max(epoch) FROM epoch), false) AS checked,
+	       x.verdict, x.reason, x.until
+	FROM object o
+	CROSS JOIN LATERAL explain_object(o.report_id, o.fence_epoch, o.fence_counter, o.object_id) x
+	WHERE o.report_id = @report`
+
+// Object reads one object. Errors: fencing.ErrObjectNotFound, database.ErrUnavailable.
+func (a *Area) Object(ctx context.Context, name fencing.ObjectName) (Object, error) {
+	const query = selectObjects + ` AND (o.fence_epoch, o.fence_counter, o.object_id) = (@epoch, @counter, @object)`
+	row, found, err := database.Row[objectRow](ctx, a.pool, query, nameArgs(name))
+	if err == nil && !found {
+		err = fencing.ErrObjectNotFound
+	}
+	if err != nil {
+		return Object{}, fmt.Errorf("read object %q of %q: %w", name.Object, name.Report, err)
+	}
+	return row.object(), nil
+}
+
+// After is where a page of objects goes on: after the one of this name. The zero After is the beginning.
+type After struct {
+	Fence  fencing.Fence
+	Object fencing.ObjectID
+}
+
+// Objects lists the objects of a report by fence and id, newest grant first, at most limit of them; only
+// those in one state, unless it is empty. Errors: fencing.ErrReportNotFound, database.ErrUnavailable.
+func (a *Area) Objects(ctx context.Context, report fencing.ReportID, state State, after After, limit int) ([]Object, error) {
+	const query = selectObjects + `
+		AND (@state = '' OR o.state = @state)
+		AND (@first OR (o.fence_epoch, o.fence_counter) < (@epoch, @counter)
+		            OR (o.fence_epoch, o.fence_counter) = (@epoch, @counter) AND o.object_id > @object)
+		ORDER BY o.fence_epoch DESC, o.fence_counter DESC, o.object_id
+		LIMIT @limit`
+	args := nameArgs(fencing.ObjectName{Report: report, Fence: after.Fence, Object: after.Object})
+	args["first"], args["state"], args["limit"] = after == After{}, state, limit
+	rows, err := database.Rows[objectRow](ctx, a.pool, query, args)
+	if err == nil && len(rows) == 0 {
+		err = database.ReportExists(ctx, a.pool, report)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the objects of %q: %w", report, err)
+	}
+	objects := make([]Object, len(rows))
+	for i, row := range rows {
+		objects[i] = row.object()
+	}
+	return objects, nil
+}
+
+func (r objectRow) object() Object {
+	return Object{
+		Name: fencing.ObjectName{
+			Report: r.ReportID, Fence: fencing.Fence{Epoch: r.FenceEpoch, Counter: r.FenceCounter}, Object: r.ObjectID,
+		},
+		Key: r.Key, State: r.State, ContentType: orEmpty(r.ContentType), Filename: orEmpty(r.Filename),
+		Declared: Bytes{Size: r.DeclaredSize, SHA256: hex.EncodeToString(r.DeclaredSha256)},
+		Size:     r.Size, SHA256: hex.EncodeToString(r.Sha256), ETag: orEmpty(r.Etag), VersionID: orEmpty(r.VersionID),
+		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt,
+		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, checked: r.Checked,
+	}
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
