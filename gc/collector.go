@@ -1,0 +1,95 @@
+package gc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fenceline/fenceline/staging"
+)
+
+// Config says how the collector works. The zero value of every field is the default named beside it.
+type Config struct {
+	// PurgeGrace is how long the bytes of a condemned object stay, counted from the later of its
+	// condemnation and the end of its last upload URL. Default 24 h.
+	PurgeGrace time.Duration
+	// Tombstones is how long the rows of deleted objects, and the records of passes, are kept. Default 90 days.
+	Tombstones time.Duration
+	// Leases is how long the records of ended leases are kept. Default 30 days.
+	Leases time.Duration
+
+	// Of the objects that were never published, at most this share (of number and of bytes), though at
+	// least BrakeMin of them, is condemned within BrakeWindow. Default 0.2, 20 and 24 h.
+	BrakeShare  float64
+	BrakeMin    int64
+	BrakeWindow time.Duration
+
+	// Batch is how many objects one transaction, or one delete request, handles: at most
+	// staging.MaxDeletes. Default 500.
+	Batch int
+	// Silence is how long a pass may not move before another takes its place. Default 30 s.
+	Silence time.Duration
+	// Schedule says when a pass begins by itself: five cron fields in UTC, or "@every 1h". Default none.
+	Schedule string
+	// Log receives what passes did. Default slog.Default().
+	Log *slog.Logger
+}
+
+// bucket is what the collector needs of the storage.
+type bucket interface {
+	// Delete removes the bytes of up to staging.MaxDeletes objects, and answers for each. beforeSend runs
+	// after the request was signed; its error stops it.
+	Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error)
+	// Versions lists every version of a key.
+	Versions(ctx context.Context, key string) ([]staging.ObjectRef, error)
+}
+
+// Collector collects. Any number may work on one database: at most one pass is under way.
+type Collector struct {
+	pool   *pgxpool.Pool
+	bucket bucket
+	cfg    Config
+	log    *slog.Logger
+	begun  chan *Pass
+}
+
+// ErrAlreadyRunning reports that a pass is under way.
+var ErrAlreadyRunning = errors.New("a pass of the collector is under way")
+
+// ErrRunNotFound reports that there is no such pass, or that its record was forgotten.
+var ErrRunNotFound = errors.New("there is no such run")
+
+// ErrRunEnded reports that a pass was written off because it had not moved for too long.
+var ErrRunEnded = errors.New("the pass was written off while it paused")
+
+// AlreadyRunningError says which pass is under way. It is ErrAlreadyRunning.
+type AlreadyRunningError struct{ RunID int64 }
+
+// Error tells the pass.
+func (e *AlreadyRunningError) Error() string {
+	return fmt.Sprintf("%v: run %d", ErrAlreadyRunning, e.RunID)
+}
+
+// Is makes it ErrAlreadyRunning.
+func (e *AlreadyRunningError) Is(target error) bool { return target == ErrAlreadyRunning }
+
+// New makes a collector of a database and a bucket. Nothing runs before Collect or Run.
+func New(pool *pgxpool.Pool, b bucket, cfg Config) *Collector {
+	const day = 24 * time.Hour
+	cfg.PurgeGrace = cmp.Or(cfg.PurgeGrace, day)
+	cfg.Tombstones = cmp.Or(cfg.Tombstones, 90*day)
+	cfg.Leases = cmp.Or(cfg.Leases, 30*day)
+	cfg.BrakeShare = cmp.Or(cfg.BrakeShare, 0.2)
+	cfg.BrakeMin = cmp.Or(cfg.BrakeMin, 20)
+	cfg.BrakeWindow = cmp.Or(cfg.BrakeWindow, day)
+	cfg.Batch = min(cmp.Or(cfg.Batch, 500), staging.MaxDeletes)
+	cfg.Silence = cmp.Or(cfg.Silence, 30*time.Second)
+	return &Collector{
+		pool: pool, bucket: b, cfg: cfg, log: cmp.Or(cfg.Log, slog.Default()), begun: make(chan *Pass, 1),
+	}
+}

@@ -1,0 +1,152 @@
+package gc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/fencing"
+)
+
+// Entry is what a pass did with one object, or in a dry run would have done.
+type Entry struct {
+	Entry  int64  // its place in the ledger; 0 in what a pass tells while it runs
+	Action string // condemned, put_off, braked, deleted, delete_failed, forgotten
+	Reason string // never_sealed, never_published, superseded, discarded, live_lease
+	Detail string // what the storage said of a delete that failed
+	Object fencing.ObjectName
+	Key    string
+	Size   *int64 // nil where it was never known
+	At     time.Time
+}
+
+// Run is the record of a pass.
+type Run struct {
+	RunID            int64
+	DryRun           bool
+	StartedBy        string
+	StartedAt        time.Time
+	BeatAt           time.Time // when it last moved
+	Phase            string    // condemn, purge, forget, done
+	FinishedAt       *time.Time
+	Outcome          *string // completed, failed, abandoned; nil while it is under way
+	Error            *string
+	Condemned        int64
+	CondemnedBytes   int64
+	PutOff           int64
+	Braked           int64
+	Deleted          int64
+	DeletedBytes     int64
+	DeleteFailed     int64
+	Forgotten        int64
+	BrakeMin         int64 // so many may be condemned whatever their share
+	BrakeObjects     int64 // the share, as a number of objects
+	BrakeBytes       int64 // the share, as a number of bytes
+	BrakeUsedObjects int64 // condemned within the window, this pass included
+	BrakeUsedBytes   int64
+}
+
+const selectRuns = `
+	SELECT run_id, dry_run, started_by, started_at, beat_at, phase, finished_at, outcome, error,
+	       condemned, condemned_bytes, put_off, braked, deleted, deleted_bytes, delete_failed, forgotten,
+	       brake_min, brake_objects, brake_bytes, brake_used_objects, brake_used_bytes
+	FROM gc_run`
+
+// Run reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
+func (c *Collector) Run(ctx context.Context, id int64) (Run, error) {
+	const query = selectRuns + ` WHERE run_id = @run`
+	run, found, err := database.Row[Run](ctx, c.pool, query, pgx.NamedArgs{"run": id})
+	if err == nil && !found {
+		err = ErrRunNotFound
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("read collector run %d: %w", id, err)
+	}
+	return run, nil
+}
+
+// Runs lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
+// Error: database.ErrUnavailable.
+func (c *Collector) Runs(ctx context.Context, before int64, limit int) ([]Run, error) {
+	const query = selectRuns + ` WHERE @before = 0 OR run_id < @before ORDER BY run_id DESC LIMIT @limit`
+	runs, err := database.Rows[Run](ctx, c.pool, query, pgx.NamedArgs{"before": before, "limit": limit})
+	if err != nil {
+		return nil, fmt.Errorf("list collector runs: %w", err)
+	}
+	return runs, nil
+}
+
+// Entries lists what a pass did, in its order: at most limit entries after the one given.
+// Errors: ErrRunNotFound, database.ErrUnavailable.
+func (c *Collector) Entries(ctx context.Context, id, after int64, limit int) ([]Entry, error) {
+	const query = `
+		SELECT entry, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size, at
+		FROM gc_ledger
+		WHERE run_id = @run AND entry > @after
+		ORDER BY entry
+		LIMIT @limit`
+	type row struct {
+		Entry        int64
+		Action       string
+		Reason       string
+		Detail       *string
+		ReportID     fencing.ReportID
+		FenceEpoch   int32
+		FenceCounter int64
+		ObjectID     fencing.ObjectID
+		Key          string
+		Size         *int64
+		At           time.Time
+	}
+	if _, err := c.Run(ctx, id); err != nil {
+		return nil, err
+	}
+	rows, err := database.Rows[row](ctx, c.pool, query, pgx.NamedArgs{"run": id, "after": after, "limit": limit})
+	if err != nil {
+		return nil, fmt.Errorf("list what collector run %d did: %w", id, err)
+	}
+	entries := make([]Entry, len(rows))
+	for i, r := range rows {
+		fence := fencing.Fence{Epoch: r.FenceEpoch, Counter: r.FenceCounter}
+		entries[i] = Entry{
+			Entry: r.Entry, Action: r.Action, Reason: r.Reason, Key: r.Key, Size: r.Size, At: r.At,
+			Object: fencing.ObjectName{Report: r.ReportID, Fence: fence, Object: r.ObjectID},
+		}
+		if r.Detail != nil {
+			entries[i].Detail = *r.Detail
+		}
+	}
+	return entries, nil
+}
+
+// tell passes an entry on to whoever watches the pass.
+func (p *Pass) tell(e Entry) {
+	if p.options.Each != nil {
+		p.options.Each(e)
+	}
+}
+
+func (r condemned) entry() Entry {
+	return Entry{
+		Action: r.Status, Reason: *r.Reason, Key: *r.Key, Size: r.Size,
+		Object: fencing.ObjectName{
+			Report: *r.ReportID, Fence: fencing.Joined(r.FenceEpoch, r.FenceCounter), Object: *r.ObjectID,
+		},
+	}
+}
+
+func (d doomed) entry() Entry {
+	e := Entry{
+		Action: "deleted", Reason: d.CondemnedReason, Key: d.Key, Size: d.Size,
+		Object: fencing.ObjectName{
+			Report: d.ReportID, Fence: fencing.Fence{Epoch: d.FenceEpoch, Counter: d.FenceCounter}, Object: d.ObjectID,
+		},
+	}
+	if d.Error != nil {
+		e.Action, e.Detail = "delete_failed", *d.Error
+	}
+	return e
+}

@@ -1,0 +1,167 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fenceline/fenceline/internal/database"
+)
+
+// Options say what a pass is to do.
+type Options struct {
+	// DryRun writes down what would be done, and does nothing else.
+	DryRun bool
+	// By says who asked for it.
+	By string
+	// Each is told of every object, with what was, or would be, done and why; nil tells nobody.
+	Each func(Entry)
+}
+
+// Pass is one pass of the collector, begun and not yet run.
+type Pass struct {
+	ID        int64
+	options   Options
+	collector *Collector
+}
+
+// Begin takes the place of the one pass that may be under way. Whoever begins must run it. Errors:
+// ErrAlreadyRunning (*AlreadyRunningError), database.ErrUnavailable.
+func (c *Collector) Begin(ctx context.Context, o Options) (*Pass, error) {
+	const query = `
+		SELECT status, run_id
+		FROM begin_run(@dry_run, @by, @silence_ms, @brake_share, @brake_min, @brake_window_ms)`
+	type answer struct {
+		Status string
+		RunID  *int64
+	}
+	got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{
+		"dry_run": o.DryRun, "by": o.By, "silence_ms": c.cfg.Silence.Milliseconds(), "brake_share": c.cfg.BrakeShare,
+		"brake_min": c.cfg.BrakeMin, "brake_window_ms": c.cfg.BrakeWindow.Milliseconds(),
+	})
+	switch {
+	case err != nil:
+	case got.Status == "started":
+		return &Pass{ID: *got.RunID, options: o, collector: c}, nil
+	case got.Status == "already_running":
+		err = &AlreadyRunningError{RunID: *got.RunID}
+	default:
+		err = stepError(got.Status)
+	}
+	return nil, fmt.Errorf("begin a pass of the collector: %w", err)
+}
+
+// Run does the work of a pass that was begun, and writes down how it ended. Any error stops it where it is:
+// nothing is deleted on the strength of half an answer, and the next pass goes on from there.
+func (p *Pass) Run(ctx context.Context) error {
+	ended := false
+	defer func() {
+		if !ended { // a panic: give the place back
+			p.end(ctx, errors.New("the pass broke off"))
+		}
+	}()
+	err := p.phases(ctx)
+	ended = true
+	p.end(ctx, err)
+	if err != nil {
+		return fmt.Errorf("collector pass %d: %w", p.ID, err)
+	}
+	return nil
+}
+
+func (p *Pass) phases(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		p.beat(ctx, stop)
+	}()
+	defer func() {
+		stop(nil)
+		<-beating
+	}()
+
+	for _, phase := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"condemn", p.condemn},
+		{"purge", p.purge},
+		{"forget", p.forget},
+	} {
+		if err := p.enter(ctx, phase.name); err != nil {
+			return err
+		}
+		if err := phase.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", phase.name, cause(ctx, err))
+		}
+	}
+	return nil
+}
+
+// cause is why the work was interrupted, if it was, and else err.
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); why != nil && errors.Is(err, context.Canceled) {
+		return why
+	}
+	return err
+}
+
+// beat shows that the pass still lives, while a slow storage keeps it from moving by itself, and stops it
+// when it has been written off.
+func (p *Pass) beat(ctx context.Context, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(p.collector.cfg.Silence / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := p.enter(ctx, ""); errors.Is(err, ErrRunEnded) {
+				stop(err)
+			}
+		}
+	}
+}
+
+// enter notes that the pass lives, and which phase it is in; an empty phase is the same as before.
+func (p *Pass) enter(ctx context.Context, phase string) error {
+	const query = `SELECT continue_run(@run, nullif(@phase, '')) AS lives`
+	type answer struct{ Lives bool }
+	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "phase": phase})
+	if err == nil && !got.Lives {
+		err = ErrRunEnded
+	}
+	return err
+}
+
+// end writes down how the pass ended, even if it ended because ctx did.
+func (p *Pass) end(ctx context.Context, failure error) {
+	const query = `SELECT end_run(@run, @outcome, @error)::text AS ended`
+	type answer struct{ Ended *string }
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	args := pgx.NamedArgs{"run": p.ID, "outcome": "completed", "error": nil}
+	if failure != nil {
+		args["outcome"], args["error"] = "failed", failure.Error()
+	}
+	if _, err := database.Change[answer](ctx, p.collector.pool, query, args); err != nil {
+		p.collector.log.WarnContext(ctx, "the end of a collector pass could not be written down", "run", p.ID, "error", err)
+	}
+}
+
+// stepError is the error of the statuses that the steps of a pass have in common.
+func stepError(status string) error {
+	switch status {
+	case "epoch_in_doubt":
+		return database.ErrEpochInDoubt
+	case "run_ended":
+		return ErrRunEnded
+	default:
+		return fmt.Errorf("unexpected status %q", status)
+	}
+}

@@ -1,0 +1,207 @@
+package gc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/staging"
+)
+
+// beginning is before every moment that the database can hold.
+var beginning = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// condemned is a row that the SQL function condemn answers.
+type condemned struct {
+	Status       string
+	Reason       *string
+	ReportID     *fencing.ReportID
+	FenceEpoch   *int32
+	FenceCounter *int64
+	ObjectID     *fencing.ObjectID
+	Key          *string
+	Size         *int64
+	DueAt        *time.Time
+}
+
+// condemn takes the objects that are due, batch by batch in the order in which they became so, and lets the
+// database judge each under the lock of its report.
+func (p *Pass) condemn(ctx context.Context) error {
+	const query = `
+		SELECT status, reason, report_id, fence_epoch, fence_counter, object_id, key, size, due_at
+		FROM condemn(@run, @batch, @after_at, @after_key, @grace_ms)`
+	afterAt, afterKey := beginning, ""
+	for {
+		rows, err := database.Changes[condemned](ctx, p.collector.pool, query, pgx.NamedArgs{
+			"run": p.ID, "batch": p.collector.cfg.Batch, "after_at": afterAt, "after_key": afterKey,
+			"grace_ms": p.collector.cfg.PurgeGrace.Milliseconds(),
+		})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.ReportID == nil {
+				return stepError(row.Status)
+			}
+			if row.Status != "skipped" {
+				p.tell(row.entry())
+			}
+			afterAt, afterKey = *row.DueAt, *row.Key
+		}
+		if len(rows) < p.collector.cfg.Batch {
+			return nil
+		}
+	}
+}
+
+// doomed is a condemned object whose grace has ended.
+type doomed struct {
+	ReportID        fencing.ReportID `json:"report_id"`
+	FenceEpoch      int32            `json:"fence_epoch"`
+	FenceCounter    int64            `json:"fence_counter"`
+	ObjectID        fencing.ObjectID `json:"object_id"`
+	Error           *string          `json:"error"` // why its bytes could not be deleted
+	Key             string           `json:"-"`
+	VersionID       *string          `json:"-"`
+	Size            *int64           `json:"-"`
+	CondemnedReason string           `json:"-"`
+	PurgeAfter      time.Time        `json:"-"`
+}
+
+// purge deletes the bytes of condemned objects, and marks each row for which the storage has said that they
+// are gone. Nothing can refer to them any more: condemned is final.
+func (p *Pass) purge(ctx context.Context) error {
+	const query = `
+		SELECT report_id, fence_epoch, fence_counter, object_id, NULL::text AS error, key, version_id,
+		       coalesce(size, declared_size) AS size, condemned_reason, purge_after
+		FROM object
+		WHERE state = 'condemned' AND purge_after <= fenceline_now() AND (purge_after, key) > (@after_at, @after_key)
+		ORDER BY purge_after, key
+		LIMIT @batch`
+	afterAt, afterKey := beginning, ""
+	for {
+		batch, err := database.Rows[doomed](ctx, p.collector.pool, query, pgx.NamedArgs{
+			"after_at": afterAt, "after_key": afterKey, "batch": p.collector.cfg.Batch,
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		if !p.options.DryRun {
+			if err := p.deleteBytes(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if err := p.recordPurge(ctx, batch); err != nil {
+			return err
+		}
+		last := batch[len(batch)-1]
+		afterAt, afterKey = last.PurgeAfter, last.Key
+	}
+}
+
+// deleteBytes asks the storage to delete the bytes of a batch, and notes in it what failed. After the request
+// was signed, and before it is sent, the database's identity and the pass itself are looked at once more:
+// if this process is paused after that, the storage refuses the aged signature.
+func (p *Pass) deleteBytes(ctx context.Context, batch []doomed) error {
+	refs := make([]staging.ObjectRef, len(batch))
+	for i, d := range batch {
+		refs[i] = staging.ObjectRef{Key: d.Key}
+		if d.VersionID != nil {
+			refs[i].VersionID = *d.VersionID
+		}
+	}
+	results, err := p.collector.bucket.Delete(ctx, refs, p.mayDelete)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		err := r.Err
+		if err == nil && r.Hidden {
+			err = p.deleteVersions(ctx, r.Key)
+		}
+		if err != nil {
+			text := err.Error()
+			batch[i].Error = &text
+		}
+	}
+	return nil
+}
+
+// deleteVersions deletes what a versioned bucket keeps of a key behind its delete marker.
+func (p *Pass) deleteVersions(ctx context.Context, key string) error {
+	versions, err := p.collector.bucket.Versions(ctx, key)
+	if err != nil || len(versions) == 0 {
+		return err
+	}
+	results, err := p.collector.bucket.Delete(ctx, versions[:min(len(versions), staging.MaxDeletes)], p.mayDelete)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	return err
+}
+
+// mayDelete is nil while the pass is the one under way, on the database whose identity was verified.
+func (p *Pass) mayDelete(ctx context.Context) error {
+	const query = `SELECT epoch_verified() AS verified, continue_run(@run, NULL) AS lives`
+	type answer struct{ Verified, Lives bool }
+	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID})
+	switch {
+	case err != nil:
+		return err
+	case !got.Verified:
+		return database.ErrEpochInDoubt
+	case !got.Lives:
+		return ErrRunEnded
+	}
+	return nil
+}
+
+func (p *Pass) recordPurge(ctx context.Context, batch []doomed) error {
+	const query = `SELECT status FROM record_purge(@run, @results)`
+	type answer struct{ Status string }
+	results, err := json.Marshal(batch)
+	if err != nil {
+		return fmt.Errorf("encode the storage's answers: %w", err)
+	}
+	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "results": string(results)})
+	if err != nil {
+		return err
+	}
+	if got.Status != "recorded" {
+		return stepError(got.Status)
+	}
+	for _, d := range batch {
+		p.tell(d.entry())
+	}
+	return nil
+}
+
+// forget removes the rows that nothing can refer to any more.
+func (p *Pass) forget(ctx context.Context) error {
+	const query = `SELECT status, more FROM forget(@run, @batch, @tombstone_ms, @lease_ms)`
+	type answer struct {
+		Status string
+		More   *bool
+	}
+	for {
+		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{
+			"run": p.ID, "batch": p.collector.cfg.Batch,
+			"tombstone_ms": p.collector.cfg.Tombstones.Milliseconds(), "lease_ms": p.collector.cfg.Leases.Milliseconds(),
+		})
+		if err != nil {
+			return err
+		}
+		if got.Status != "forgotten" {
+			return stepError(got.Status)
+		}
+		if !*got.More {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// ParseSchedule checks a schedule: five cron fields, which are read in UTC, or "@every 1h".
+func ParseSchedule(text string) error {
+	if _, err := cron.ParseStandard(text); err != nil {
+		return fmt.Errorf("schedule %q: %w", text, err)
+	}
+	return nil
+}
+
+// Serve runs the passes that are due by the schedule, and those that Trigger begins, until ctx ends; it
+// returns when the last of them has stopped.
+func (c *Collector) Serve(ctx context.Context) error {
+	var passes sync.WaitGroup
+	defer passes.Wait()
+
+	log := cronLog{c.log}
+	recovered := cron.NewChain(cron.Recover(log))
+	scheduled := cron.New(cron.WithLocation(time.UTC), cron.WithLogger(log), cron.WithChain(
+		// The panic is caught inside: if it passed through SkipIfStillRunning, every later run would be
+		// skipped as if this one still ran.
+		cron.SkipIfStillRunning(log), cron.Recover(log)))
+	if c.cfg.Schedule != "" {
+		if _, err := scheduled.AddFunc(c.cfg.Schedule, func() { c.runDue(ctx) }); err != nil {
+			return fmt.Errorf("schedule %q: %w", c.cfg.Schedule, err)
+		}
+	}
+	scheduled.Start()
+	defer func() { <-scheduled.Stop().Done() }()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case pass := <-c.begun:
+			passes.Go(recovered.Then(cron.FuncJob(func() { c.run(ctx, pass) })).Run)
+		}
+	}
+}
+
+// Trigger begins a pass that Serve runs, and returns its id at once. Errors: as Begin.
+func (c *Collector) Trigger(ctx context.Context, o Options) (int64, error) {
+	pass, err := c.Begin(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	c.begun <- pass // has room: only one pass is under way at a time, and this is the one
+	return pass.ID, nil
+}
+
+// runDue runs a pass because its time has come, unless one is under way.
+func (c *Collector) runDue(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	pass, err := c.Begin(ctx, Options{By: "schedule"})
+	switch {
+	case errors.Is(err, ErrAlreadyRunning):
+		c.log.InfoContext(ctx, "no scheduled collector pass: one is under way", "error", err)
+	case err != nil:
+		c.log.ErrorContext(ctx, "no scheduled collector pass", "error", err)
+	default:
+		c.run(ctx, pass)
+	}
+}
+
+// run runs a pass and logs how it ended.
+func (c *Collector) run(ctx context.Context, pass *Pass) {
+	if err := pass.Run(ctx); err != nil {
+		c.log.ErrorContext(ctx, "collector pass failed", "run", pass.ID, "error", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	run, err := c.Run(ctx, pass.ID)
+	if err != nil {
+		c.log.WarnContext(ctx, "the record of a collector pass could not be read", "run", pass.ID, "error", err)
+		return
+	}
+	level := slog.LevelInfo
+	if run.Braked > 0 || run.DeleteFailed > 0 {
+		level = slog.LevelWarn
+	}
+	c.log.Log(ctx, level, "collector pass completed", "run", run.RunID, "dry_run", run.DryRun,
+		"condemned", run.Condemned, "put_off", run.PutOff, "braked", run.Braked,
+		"deleted", run.Deleted, "deleted_bytes", run.DeletedBytes, "delete_failed", run.DeleteFailed, "forgotten", run.Forgotten)
+}
+
+// cronLog passes on what the scheduler says.
+type cronLog struct{ log *slog.Logger }
+
+// Info implements cron.Logger. What the scheduler does is of interest to those who debug it.
+func (l cronLog) Info(msg string, keysAndValues ...any) { l.log.Debug("cron: "+msg, keysAndValues...) }
+
+// Error implements cron.Logger.
+func (l cronLog) Error(err error, msg string, keysAndValues ...any) {
+	l.log.Error("cron: "+msg, append([]any{"error", err}, keysAndValues...)...)
+}
