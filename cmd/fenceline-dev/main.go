@@ -1,0 +1,51 @@
+// Command fenceline-dev runs Fenceline together with the servers that it
+// needs, for development, demonstrations and tests: a real PostgreSQL and a
+// real S3 server, started as child processes.
+//
+//	fenceline-dev up             everything, kept under .fenceline/ between starts
+//	fenceline-dev env            the addresses and keys of what is up, for a shell
+//	fenceline-dev exec -- CMD    everything, thrown away when CMD ends
+//	fenceline-dev demo           a paused worker being refused, step by step
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line.
+type cli struct {
+	Up   upCommand   `cmd:"" help:"Run everything, keeping the data between starts."`
+	Env  envCommand  `cmd:"" help:"Print the addresses and keys of what is up, for a shell to eval."`
+	Exec execCommand `cmd:"" help:"Run a command against a throwaway stack, and exit with its code."`
+	Demo demoCommand `cmd:"" help:"See a paused worker being refused."`
+
+	DemoWorker demoWorkerCommand `cmd:"" hidden:""`
+}
+
+// exitError ends the program with the exit code of a command that was run.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+func main() {
+	ctx := kong.Parse(
+		&cli{},
+		kong.Name("fenceline-dev"),
+		kong.Description("Fenceline with an embedded PostgreSQL and S3 server, for development and tests."),
+		kong.UsageOnError(),
+	)
+	err := ctx.Run()
+	var exit exitError
+	switch {
+	case err == nil:
+	case errors.As(err, &exit):
+		os.Exit(exit.code)
+	default:
+		fmt.Fprintln(os.Stderr, "fenceline-dev:", err)
+		os.Exit(1)
+	}
+}
