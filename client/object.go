@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// ReserveRequest announces an object before any of its bytes is uploaded.
+type ReserveRequest struct {
+	Report   string
+	Fence    Fence  // of the caller's lease
+	ObjectID string // chosen by the caller, one for each object of a grant
+	Declaration
+}
+
+// Declaration is what is known of an object's bytes beforehand. What is declared is
+// checked when the bytes arrive, so declare all that is known.
+type Declaration struct {
+	ContentType string `json:"content_type,omitzero"`
+	Filename    string `json:"filename,omitzero"` // under which readers save it
+	Size        *int64 `json:"size,omitzero"`     // in bytes; nil: not known
+	SHA256      string `json:"sha256,omitzero"`   // in hex; "": not known
+}
+
+// Reservation is a reserved object and the way to upload its bytes.
+type Reservation struct {
+	Report   string    `json:"-"`
+	ObjectID string    `json:"object_id"`
+	Fence    Fence     `json:"fence"`
+	Key      string    `json:"key"` // in the bucket
+	State    string    `json:"state"`
+	Upload   UploadURL `json:"upload"`
+
+	declared Declaration
+}
+
+// UploadURL is a presigned request. Whoever has it may upload the object's bytes.
+type UploadURL struct {
+	Method    string            `json:"method"`
+	URL       string            `json:"url"`
+	Headers   map[string]string `json:"headers"` // signed: to be sent as they are
+	ExpiresAt time.Time         `json:"expires_at"`
+}
+
+// Reserve announces an object under the fence of a lease. The same request may be sent
+// again while the object is still reserved, for a fresh upload URL. It fails with
+// [ErrStaleFence] like a publish, with [ErrConflict] where the id is taken.
+func (c *Client) Reserve(ctx context.Context, r ReserveRequest) (*Reservation, error) {
+	op := opName("reserve", "object "+r.ObjectID, r.Report)
+	if err := checkIDs(op, "report", r.Report, "object", r.ObjectID); err != nil {
+		return nil, err
+	}
+	got, _, err := exchange[Reservation](ctx, c, call{
+		op: op, method: http.MethodPut, path: objectPath(r.Report, r.Fence, r.ObjectID),
+		body: r.Declaration, mutating: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	got.Report, got.declared = r.Report, r.Declaration
+	return &got, nil
+}
+
+// Sealed is an object whose bytes were found in place.
+type Sealed struct {
+	State  string `json:"state"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"` // in hex
+	ETag   string `json:"etag"`
+}
+
+// Seal has the service check that an object's bytes are there and match what was
+// declared. It makes nothing visible, and may be repeated; publishing seals too. It fails
+// with [ErrObjectIncomplete] or [ErrObjectMismatch].
+func (c *Client) Seal(ctx context.Context, report string, fence Fence, objectID string) (*Sealed, error) {
+	op := opName("seal", "object "+objectID, report)
+	if err := checkIDs(op, "report", report, "object", objectID); err != nil {
+		return nil, err
+	}
+	got, _, err := exchange[Sealed](ctx, c, call{
+		op: op, method: http.MethodPost, path: append(objectPath(report, fence, objectID), "seal"),
+		body: struct{}{}, mutating: true, waits: 10 * time.Minute, // it may have to read all bytes
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &got, nil
+}
+
+func objectPath(report string, fence Fence, objectID string) []string {
+	return []string{"reports", report, "objects", fence.String(), objectID}
+}

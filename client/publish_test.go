@@ -1,0 +1,116 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fenceline/fenceline/client"
+)
+
+const withObject = `{"result":"duplicate","visible":false,"report":"july","version":2,"object":{"object_id":"july.csv","fence":"1.1",
+"key":"reports/july/1.1/july.csv","size":3,"sha256":"` + digest + `","content_type":"text/csv","filename":"july.csv"},
+"fence":"1.2","published_at":"2026-07-31T12:00:00Z","metadata":{"rows":"1"}}`
+
+func TestPublishSaysWhatTheVersionShows(t *testing.T) {
+	t.Parallel()
+	fence, first := client.Fence{Epoch: 1, Counter: 2}, int64(0)
+	for want, request := range map[string]client.PublishRequest{
+		`{"fence":"1.2","object_id":"july.csv"}`:                  {ObjectID: "july.csv"},
+		`{"fence":"1.2","from_version":3}`:                        {FromVersion: 3},
+		`{"fence":"1.2","withdraw":true}`:                         {Withdraw: true},
+		`{"fence":"1.2","object_id":"o","expected_version":0}`:    {ObjectID: "o", ExpectedVersion: &first},
+		`{"fence":"1.2","object_id":"o","metadata":{"rows":"1"}}`: {ObjectID: "o", Metadata: map[string]string{"rows": "1"}},
+	} {
+		w := play(t, success(http.StatusCreated, receipt))
+		request.Report, request.Fence, request.IdempotencyKey = "july", fence, "key 1"
+		if _, err := w.client().Publish(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		asked := w.asked()[0]
+		if diff := cmp.Diff(
+			[]string{"POST", "/v1/reports/july/publications", "key 1", want},
+			[]string{asked.Method, asked.Path, asked.Header.Get("Idempotency-Key"), asked.Body},
+		); diff != "" {
+			t.Errorf("request (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestADuplicateIsASuccessWithTheFirstReceipt(t *testing.T) {
+	t.Parallel()
+	w := play(t, success(http.StatusOK, withObject))
+	got, err := w.client().Publish(t.Context(), publication())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := false
+	want := &client.Publication{
+		Result: "duplicate", Visible: &hidden, Report: "july", Version: 2, Fence: client.Fence{Epoch: 1, Counter: 2},
+		PublishedAt: time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC), Metadata: map[string]string{"rows": "1"},
+		Object: &client.Object{
+			ObjectID: "july.csv", Fence: client.Fence{Epoch: 1, Counter: 1}, Key: "reports/july/1.1/july.csv",
+			Size: 3, SHA256: digest, ContentType: "text/csv", Filename: "july.csv",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var sent, written any
+	if err := json.Unmarshal([]byte(withObject), &sent); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &written); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sent, written); diff != "" {
+		t.Errorf("written otherwise than read (-read +written):\n%s", diff)
+	}
+}
+
+func TestSealIsAskedUnderTheObjectsOwnFence(t *testing.T) {
+	t.Parallel()
+	w := play(t, cut, success(http.StatusOK, `{"state":"sealed","size":3,"sha256":"`+digest+`","etag":"e"}`))
+	sealed, err := w.client().Seal(t.Context(), "july", client.Fence{Epoch: 1, Counter: 1}, "july.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&client.Sealed{State: "sealed", Size: 3, SHA256: digest, ETag: "e"}, sealed); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if asked := w.asked()[1]; asked.Method+asked.Path != "POST/v1/reports/july/objects/1.1/july.csv/seal" {
+		t.Errorf("asked %s %s", asked.Method, asked.Path)
+	}
+}
+
+func TestReportIsTheNewestPublicationUntilItIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	w := play(
+		t,
+		success(http.StatusOK, withObject),
+		problem(http.StatusGone, "withdrawn", map[string]any{"version": 3}),
+		success(http.StatusOK, withObject),
+	)
+	c := w.client()
+	if got, err := c.Report(t.Context(), "july"); err != nil || got.Version != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err := c.Report(t.Context(), "july")
+	if !errors.Is(err, client.ErrWithdrawn) || !errors.Is(err, client.ErrGone) || asError(t, err).Version != 3 {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.Publication(t.Context(), "july", 2); err != nil {
+		t.Error(err)
+	}
+	if path := w.asked()[2].Path; path != "/v1/reports/july/publications/2" {
+		t.Errorf("asked %s", path)
+	}
+}
