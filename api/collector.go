@@ -1,0 +1,138 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/fencing"
+)
+
+func (s *Server) startRun(c echo.Context) error {
+	body, err := decodeOptional[struct {
+		DryRun bool `json:"dry_run"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	id, err := s.cfg.Collector.Trigger(c.Request().Context(), gc.Options{DryRun: body.DryRun, By: keyOf(c).ID})
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusAccepted, map[string]int64{"run_id": id})
+}
+
+// count is a number of objects, and of their bytes as far as these are known.
+type count struct {
+	Objects int64 `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// runView is the record of a pass as it is shown.
+type runView struct {
+	RunID        int64      `json:"run_id"`
+	DryRun       bool       `json:"dry_run"`
+	StartedBy    string     `json:"started_by"`
+	StartedAt    time.Time  `json:"started_at"`
+	MovedAt      time.Time  `json:"moved_at"` // when it last showed that it lives
+	FinishedAt   *time.Time `json:"finished_at"`
+	Phase        string     `json:"phase"`
+	Outcome      *string    `json:"outcome"` // null while it is under way
+	Error        *string    `json:"error"`
+	Condemned    count      `json:"condemned"`
+	PutOff       int64      `json:"put_off"`
+	Braked       int64      `json:"braked"`
+	Deleted      count      `json:"deleted"`
+	DeleteFailed int64      `json:"delete_failed"`
+	Forgotten    int64      `json:"forgotten"`
+	Brake        brakeView  `json:"brake"`
+}
+
+// brakeView is how much of what was never published may be condemned within the window, and how much was.
+type brakeView struct {
+	AtLeast int64 `json:"at_least"` // so many objects may be, whatever their share
+	Limit   count `json:"limit"`
+	Used    count `json:"used"`
+}
+
+func viewRun(r gc.Run) runView {
+	return runView{
+		RunID: r.RunID, DryRun: r.DryRun, StartedBy: r.StartedBy, StartedAt: r.StartedAt, MovedAt: r.BeatAt,
+		FinishedAt: r.FinishedAt, Phase: r.Phase, Outcome: r.Outcome, Error: r.Error,
+		Condemned: count{r.Condemned, r.CondemnedBytes}, PutOff: r.PutOff, Braked: r.Braked,
+		Deleted: count{r.Deleted, r.DeletedBytes}, DeleteFailed: r.DeleteFailed, Forgotten: r.Forgotten,
+		Brake: brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
+	}
+}
+
+// runOf reads the run in the path. What cannot be a run's id is none's.
+func runOf(c echo.Context) (int64, error) {
+	id, err := strconv.ParseInt(c.Param("run_id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, gc.ErrRunNotFound
+	}
+	return id, nil
+}
+
+func (s *Server) getRun(c echo.Context) error {
+	id, err := runOf(c)
+	if err != nil {
+		return err
+	}
+	run, err := s.cfg.Collector.Run(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, viewRun(run))
+}
+
+func (s *Server) listRuns(c echo.Context) error {
+	p, err := pageOf[int64](c)
+	if err != nil {
+		return err
+	}
+	runs, err := s.cfg.Collector.Runs(c.Request().Context(), p.from(), p.fetch())
+	if err != nil {
+		return err
+	}
+	return writeList(c, p, runs, viewRun, func(r gc.Run) int64 { return r.RunID })
+}
+
+// entryView is what a pass did with one object.
+type entryView struct {
+	Report   fencing.ReportID `json:"report"`
+	Fence    fencing.Fence    `json:"fence"`
+	ObjectID fencing.ObjectID `json:"object_id"`
+	Key      string           `json:"key"`
+	Size     *int64           `json:"size"`
+	Action   string           `json:"action"`
+	Reason   string           `json:"reason"`
+	Detail   string           `json:"detail,omitzero"`
+	At       time.Time        `json:"at"`
+}
+
+func viewEntry(e gc.Entry) entryView {
+	return entryView{
+		Report: e.Object.Report, Fence: e.Object.Fence, ObjectID: e.Object.Object, Key: e.Key, Size: e.Size,
+		Action: e.Action, Reason: e.Reason, Detail: e.Detail, At: e.At,
+	}
+}
+
+func (s *Server) listRunObjects(c echo.Context) error {
+	id, err := runOf(c)
+	if err != nil {
+		return err
+	}
+	p, err := pageOf[int64](c)
+	if err != nil {
+		return err
+	}
+	entries, err := s.cfg.Collector.Entries(c.Request().Context(), id, p.from(), p.fetch())
+	if err != nil {
+		return err
+	}
+	return writeList(c, p, entries, viewEntry, func(e gc.Entry) int64 { return e.Entry })
+}

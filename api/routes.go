@@ -1,0 +1,54 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// longestSeal bounds the requests on which the service may have to read an object's bytes once: up to 5 GiB,
+// where the storage cannot vouch for their digest.
+const longestSeal = 15 * time.Minute
+
+// domainRoutes are the routes of the contract, each a method of the part that it belongs to.
+func (s *Server) domainRoutes() {
+	const (
+		report      = "/v1/reports/:report"
+		lease       = report + "/leases/:lease_id"
+		object      = report + "/objects/:fence/:object_id"
+		publication = report + "/publications/:version"
+	)
+	for _, r := range []route{
+		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.acquireLease},
+		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Handler: s.renewLease},
+		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.releaseLease},
+		{Method: http.MethodGet, Path: lease, Role: RoleWorker, Handler: s.getLease},
+		{Method: http.MethodGet, Path: report + "/leases", Role: RoleWorker, Query: pageQuery(), Handler: s.listLeases},
+		{Method: http.MethodGet, Path: report + "/lease", Role: RoleWorker, Handler: s.getLiveLease},
+		{Method: http.MethodPost, Path: report + "/lease/revoke", Role: RoleOperator, Mutates: true, Handler: s.revokeLease},
+
+		{Method: http.MethodPut, Path: object, Role: RoleWorker, Mutates: true, Handler: s.reserveObject},
+		{Method: http.MethodPost, Path: object + "/seal", Role: RoleWorker, Mutates: true, Limit: longestSeal, Handler: s.sealObject},
+		{Method: http.MethodGet, Path: object, Role: RoleWorker, Handler: s.getObject},
+		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state"), Handler: s.listObjects},
+		{Method: http.MethodDelete, Path: object, Role: RoleWorker, Mutates: true, Handler: s.discardObject},
+
+		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: longestSeal, Handler: s.publish},
+		{Method: http.MethodGet, Path: report + "/publications", Role: RoleReader, Query: pageQuery("idempotency_key"), Handler: s.listPublications},
+		{Method: http.MethodGet, Path: publication, Role: RoleReader, Handler: s.getPublication},
+		{Method: http.MethodGet, Path: publication + "/content", Role: RoleReader, Streams: true, Handler: s.getVersionContent},
+
+		{Method: http.MethodGet, Path: "/v1/reports", Role: RoleReader, Query: pageQuery("prefix"), Handler: s.listReports},
+		{Method: http.MethodGet, Path: report, Role: RoleReader, Query: []string{"presign"}, Handler: s.getReport},
+		{Method: http.MethodGet, Path: report + "/content", Role: RoleReader, Streams: true, Handler: s.getContent},
+
+		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Mutates: true, Handler: s.startRun},
+		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
+		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},
+		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery(), Handler: s.listRunObjects},
+
+		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
+		{Method: http.MethodGet, Path: "/v1/status", Role: RoleOperator, Handler: s.getStatus},
+	} {
+		s.handle(r)
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fenceline/fenceline/client"
+)
+
+// The exit codes. Scripts branch on them, so they never change their meaning.
+const (
+	exitOK          = 0
+	exitOther       = 1
+	exitUsage       = 2
+	exitStale       = 3
+	exitBusy        = 4
+	exitConflict    = 5
+	exitNotFound    = 6
+	exitUnavailable = 7
+	exitLeaseLost   = 8
+	exitInterrupted = 130
+)
+
+// exitMeaning is one row of the table that --help shows and exitCode follows: the
+// code, what it says, and the errors that lead to it.
+type exitMeaning struct {
+	code   int
+	help   string
+	errors []error
+}
+
+// exitMeanings lists every exit code. The first row whose errors match decides.
+func exitMeanings() []exitMeaning {
+	return []exitMeaning{
+		{exitOK, "done", nil},
+		{exitOther, "any other fault", nil},
+		{exitUsage, "the command line or a setting is wrong", nil},
+		{exitStale, "the fence is stale, or was never granted", []error{client.ErrStaleFence, client.ErrFenceNotGranted}},
+		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
+		{exitConflict, "another version, id or key than expected", []error{client.ErrVersionConflict, client.ErrConflict}},
+		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone}},
+		{exitUnavailable, "service away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown}},
+		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
+		{exitInterrupted, "interrupted by a signal", nil},
+	}
+}
+
+// exitCode is the exit code that tells of err.
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	for _, meaning := range exitMeanings() {
+		for _, target := range meaning.errors {
+			if errors.Is(err, target) {
+				return meaning.code
+			}
+		}
+	}
+	return exitOther
+}
+
+// usageError reports that the command line or a setting is wrong: exit code 2.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// isInterrupted tells whether err is the end that a signal brought about.
+func isInterrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// oneLine is err's text without line breaks.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// description is the head of --help, with the table of exit codes.
+func description() string {
+	var text strings.Builder
+	text.WriteString("Publishes reports so that no stale worker can replace a newer one.\n\nExit codes:\n\n")
+	for _, meaning := range exitMeanings() {
+		fmt.Fprintf(&text, "    %3d  %s\n", meaning.code, meaning.help)
+	}
+	return text.String()
+}

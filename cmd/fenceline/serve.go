@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fenceline/fenceline/api"
+	"github.com/fenceline/fenceline/catalog"
+	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/service"
+	"github.com/fenceline/fenceline/migrations"
+	"github.com/fenceline/fenceline/staging"
+)
+
+// serveCmd runs the service.
+type serveCmd struct {
+	databaseSettings
+	poolSettings
+	storageSettings
+	retentionSettings
+	collectorSettings
+	limitSettings
+	logSettings
+
+	Listen             string `default:"127.0.0.1:8080" env:"FENCELINE_LISTEN" help:"TCP address to listen on."`
+	Migrate            bool   `env:"FENCELINE_MIGRATE" help:"Bring the schema up before serving."`
+	MigrateDatabaseURL string `env:"FENCELINE_MIGRATE_DATABASE_URL" placeholder:"URL" help:"The owner's PostgreSQL URL, for --migrate. None: --database-url."`
+	S3AllowOverwrites  bool   `name:"s3-allow-overwrites" env:"FENCELINE_S3_ALLOW_OVERWRITES" help:"Start although the storage ignores If-None-Match: *."`
+}
+
+// Run serves until a signal ends ctx.
+func (c *serveCmd) Run(ctx context.Context) error {
+	for _, check := range []func() error{
+		func() error { return c.retentionSettings.check(&c.limitSettings) },
+		c.collectorSettings.check,
+		c.poolSettings.check,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	if c.Migrate {
+		url := c.MigrateDatabaseURL
+		if url == "" {
+			url = c.DatabaseURL
+		}
+		if _, err := migrations.Up(ctx, url); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
+	s, err := service.Open(ctx, c.config())
+	if err != nil {
+		return usageError{err}
+	}
+	defer s.Close()
+	return s.Run(ctx)
+}
+
+func (c *serveCmd) config() service.Config {
+	collector := c.collectorSettings.config(c.retentionSettings)
+	if c.GCSchedule != scheduleOff {
+		collector.Schedule = c.GCSchedule
+	}
+	return service.Config{
+		Database:  c.databaseSettings.config(c.poolSettings),
+		Bucket:    c.storageSettings.config(),
+		Objects:   c.retentionSettings.objects(c.S3Prefix),
+		Catalog:   catalog.Config{Retention: c.RetentionSuperseded},
+		Collector: collector,
+		API: api.Config{
+			Listen: c.Listen, RequestTimeout: c.RequestTimeout, ShutdownTimeout: c.ShutdownTimeout,
+			LongestLease: c.LeaseTTLMax, Version: programVersion(),
+		},
+		AllowOverwrites: c.S3AllowOverwrites,
+		Log:             c.logger(),
+	}
+}
+
+func (s retentionSettings) objects(prefix string) staging.Config {
+	return staging.Config{
+		Prefix: prefix, UploadURLLife: s.UploadURLLife, DownloadURLLife: s.DownloadURLLife,
+		Retention: s.RetentionStaged, PurgeGrace: s.PurgeGrace,
+	}
+}
+
+func (s collectorSettings) config(r retentionSettings) gc.Config {
+	return gc.Config{
+		PurgeGrace: r.PurgeGrace, Tombstones: r.RetentionTombstones, Leases: r.RetentionLeases,
+		BrakeShare: s.GCBrakeShare, BrakeMin: s.GCBrakeMin, BrakeWindow: s.GCBrakeWindow,
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fenceline/fenceline/gc"
+)
+
+// longestPeriod is the longest that a period may be set to: whatever is longer is a slip of the hand.
+const longestPeriod = 10 * 365 * 24 * time.Hour
+
+// shortRetention is what a retention may not be below without permission: a slip here deletes reports.
+const shortRetention = time.Hour
+
+// period is one setting of time, with its flag.
+type period struct {
+	flag  string
+	value time.Duration
+}
+
+// check refuses silly values, and an order of the periods in which the collector could take what is still
+// needed. limits may be nil where a command serves no requests.
+func (s retentionSettings) check(limits *limitSettings) error {
+	upload := period{"--upload-url-life", s.UploadURLLife}
+	download := period{"--download-url-life", s.DownloadURLLife}
+	staged := period{"--retention-staged", s.RetentionStaged}
+	superseded := period{"--retention-superseded", s.RetentionSuperseded}
+	restore := period{"--restore-window", s.RestoreWindow}
+	grace := period{"--purge-grace", s.PurgeGrace}
+	tombstones := period{"--retention-tombstones", s.RetentionTombstones}
+	leases := period{"--retention-leases", s.RetentionLeases}
+
+	err := inBounds(upload, download, staged, superseded, restore, grace, tombstones, leases)
+	err = errors.Join(err,
+		longer(tombstones, superseded), longer(superseded, restore), longer(staged, upload), longer(grace, download))
+	if limits != nil {
+		longest := period{"--lease-ttl-max", limits.LeaseTTLMax}
+		request := period{"--request-timeout", limits.RequestTimeout}
+		err = errors.Join(err, inBounds(longest, request, period{"--shutdown-timeout", limits.ShutdownTimeout}),
+			longer(leases, longest), longer(grace, request))
+		if limits.LeaseTTLMax < time.Second {
+			err = errors.Join(err, errors.New("--lease-ttl-max must be at least 1s"))
+		}
+	}
+	for _, p := range []period{staged, superseded} {
+		if p.value < shortRetention && p.value > 0 && !s.AllowShortRetention {
+			err = errors.Join(err, fmt.Errorf("%s=%s is under an hour: that needs --allow-short-retention", p.flag, p.value))
+		}
+	}
+	for _, p := range []period{upload, download} {
+		if p.value%time.Second != 0 || p.value > 7*24*time.Hour {
+			err = errors.Join(err, fmt.Errorf("%s=%s must be whole seconds, at most seven days: no storage signs for longer", p.flag, p.value))
+		}
+	}
+	return asUsage(err)
+}
+
+// check refuses a brake that brakes nothing or everything, and a schedule that cannot be read.
+func (s collectorSettings) check() error {
+	var err error
+	if !(s.GCBrakeShare > 0 && s.GCBrakeShare <= 1) {
+		err = fmt.Errorf("--gc-brake-share=%v must be above 0 and at most 1", s.GCBrakeShare)
+	}
+	if s.GCBrakeMin < 1 {
+		err = errors.Join(err, fmt.Errorf("--gc-brake-min=%d must be at least 1", s.GCBrakeMin))
+	}
+	err = errors.Join(err, inBounds(period{"--gc-brake-window", s.GCBrakeWindow}))
+	if s.GCSchedule != scheduleOff {
+		if bad := gc.ParseSchedule(s.GCSchedule); bad != nil {
+			err = errors.Join(err, fmt.Errorf("--gc-schedule: %w", bad))
+		}
+	}
+	return asUsage(err)
+}
+
+// scheduleOff is the schedule of a service whose collector runs only when it is told to.
+const scheduleOff = "off"
+
+// check refuses a pool without connections.
+func (s poolSettings) check() error {
+	if s.DatabasePool < 1 || s.DatabasePool > 10_000 {
+		return usageError{fmt.Errorf("--database-pool=%d must be from 1 to 10000", s.DatabasePool)}
+	}
+	return nil
+}
+
+func inBounds(periods ...period) error {
+	var err error
+	for _, p := range periods {
+		if p.value <= 0 || p.value > longestPeriod {
+			err = errors.Join(err, fmt.Errorf("%s=%s must be above 0 and at most ten years", p.flag, p.value))
+		}
+	}
+	return err
+}
+
+func longer(a, b period) error {
+	if a.value > b.value {
+		return nil
+	}
+	return fmt.Errorf("%s=%s must be longer than %s=%s", a.flag, a.value, b.flag, b.value)
+}
+
+// asUsage marks an error as one of the settings.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
