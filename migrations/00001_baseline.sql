@@ -23,12 +23,14 @@ $$;
 -- +goose StatementEnd
 
 -- The oldest program that still works with this schema, as the number of the newest migration that
--- the program embeds. A migration that older programs cannot live with raises it.
+-- the program embeds. A migration that older programs cannot live with raises it. And a fingerprint of
+-- the functions that were defined last.
 CREATE TABLE schema_compatibility (
-    only_row        boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    compatible_from bigint NOT NULL
+    only_row          boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    compatible_from   bigint NOT NULL,
+    functions_digest  text NOT NULL
 );
-INSERT INTO schema_compatibility (compatible_from) VALUES (1);
+INSERT INTO schema_compatibility (compatible_from, functions_digest) VALUES (1, '');
 
 -- The epochs, and the identity of the database that was verified when each began.
 CREATE TABLE epoch (
@@ -159,7 +161,7 @@ CREATE TABLE object (
     size              bigint CHECK (size >= 0),
     sha256            bytea CHECK (length(sha256) = 32),
     etag              text,
-    version_id        text,
+    version_id        text COLLATE "C",
     sealed_at         timestamptz,
     checked_epoch     integer,
 

@@ -119,16 +119,31 @@ func withSchema(ctx context.Context, databaseURL string, do func(*schema) error)
 	return do(&schema{db: db, provider: provider})
 }
 
-// applyFunctions defines every function anew, in one transaction. They refer to each other, so their
-// bodies are not checked before all are there.
+// applyFunctions defines every function anew, in one transaction, unless they are the ones that are there. They
+// are dropped first, since a function whose answer has got a column cannot be replaced; and as they refer to each
+// other, their bodies are not checked before all are there.
 func (s *schema) applyFunctions(ctx context.Context) error {
+	digest, err := Digest()
+	if err != nil {
+		return err
+	}
+	var present string
+	if err := s.db.QueryRowContext(ctx, "SELECT functions_digest FROM schema_compatibility").Scan(&present); err != nil {
+		return fmt.Errorf("read the fingerprint of the functions: %w", err)
+	}
+	if present == digest {
+		return nil
+	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("define functions: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if _, err := tx.ExecContext(ctx, "SET LOCAL check_function_bodies = off"); err != nil {
+	if _, err := tx.ExecContext(ctx, "SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning"); err != nil {
 		return fmt.Errorf("define functions: %w", err)
+	}
+	if err := dropFunctions(ctx, tx); err != nil {
+		return err
 	}
 	for _, name := range names("functions") {
 		text, err := files.ReadFile(path.Join("functions", name))
@@ -143,16 +158,36 @@ func (s *schema) applyFunctions(ctx context.Context) error {
 	if _, err := tx.ExecContext(ctx, "GRANT SELECT ON "+goose.DefaultTablename+" TO fenceline_service"); err != nil {
 		return fmt.Errorf("define functions: %w", err)
 	}
+	if _, err := tx.ExecContext(ctx, "UPDATE schema_compatibility SET functions_digest = $1", digest); err != nil {
+		return fmt.Errorf("note the fingerprint of the functions: %w", err)
+	}
 	return tx.Commit()
+}
+
+// dropFunctions drops the functions that this program knows, with the triggers that call them. Each has a file,
+// and its file's name.
+func dropFunctions(ctx context.Context, tx *sql.Tx) error {
+	for _, name := range names("functions") {
+		function := pgx.Identifier{strings.TrimSuffix(name, ".sql")}.Sanitize()
+		if _, err := tx.ExecContext(ctx, "DROP FUNCTION IF EXISTS "+function+" CASCADE"); err != nil {
+			return fmt.Errorf("drop function %s: %w", function, err)
+		}
+	}
+	return nil
 }
 
 // drop removes the functions, with the triggers that call them, and then the tables.
 func (s *schema) drop(ctx context.Context) error {
-	for _, name := range names("functions") {
-		function := pgx.Identifier{strings.TrimSuffix(name, ".sql")}.Sanitize()
-		if _, err := s.db.ExecContext(ctx, "DROP FUNCTION IF EXISTS "+function+" CASCADE"); err != nil {
-			return fmt.Errorf("drop function %s: %w", function, err)
-		}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("drop functions: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if err := dropFunctions(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("drop functions: %w", err)
 	}
 	if _, err := s.provider.DownTo(ctx, 0); err != nil {
 		return fmt.Errorf("remove the tables: %w", err)
