@@ -47,6 +47,9 @@ func (s *Server) getReport(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if wait := c.QueryParam("wait_ms"); wait != "" && wait != "0" {
+		return invalid("wait_ms", "wait_ms must be 0: this release does not wait for changes yet.")
+	}
 	p, err := s.cfg.Catalog.Visible(c.Request().Context(), reportOf(c))
 	if err != nil {
 		return err
@@ -55,7 +58,7 @@ func (s *Server) getReport(c echo.Context) error {
 	header.Set("ETag", tag)
 	if !presign {
 		header.Set(echo.HeaderCacheControl, "no-cache")
-		if matches(c.Request().Header.Get("If-None-Match"), tag) {
+		if matches(c.Request().Header.Values("If-None-Match"), tag) {
 			return c.NoContent(http.StatusNotModified)
 		}
 		return writeJSON(c, http.StatusOK, view)
@@ -69,6 +72,9 @@ func (s *Server) getReport(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, view)
 }
 
+// namesOf is the range of reports' ids as the catalog takes it.
+func namesOf(r Range) catalog.Names { return catalog.Names{From: r.From, Below: r.To} }
+
 func (s *Server) listReports(c echo.Context) error {
 	p, err := pageOf[fencing.ReportID](c)
 	if err != nil {
@@ -79,8 +85,7 @@ func (s *Server) listReports(c echo.Context) error {
 		return invalid("prefix", "prefix must be the beginning of a report's id.")
 	}
 	names := keyOf(c).Pattern.Range().And(PrefixRange(prefix))
-	reports, err := s.cfg.Catalog.Reports(c.Request().Context(),
-		catalog.Names{From: names.From, Below: names.To}, p.from(), p.fetch())
+	reports, err := s.cfg.Catalog.Reports(c.Request().Context(), namesOf(names), p.from(), p.fetch())
 	if err != nil {
 		return err
 	}

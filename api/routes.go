@@ -10,14 +10,14 @@ import (
 const longestSeal = 15 * time.Minute
 
 // domainRoutes are the routes of the contract, each a method of the part that it belongs to.
-func (s *Server) domainRoutes() {
+func (s *Server) domainRoutes() []route {
 	const (
 		report      = "/v1/reports/:report"
 		lease       = report + "/leases/:lease_id"
 		object      = report + "/objects/:fence/:object_id"
 		publication = report + "/publications/:version"
 	)
-	for _, r := range []route{
+	return []route{
 		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.acquireLease},
 		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Handler: s.renewLease},
 		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.releaseLease},
@@ -38,7 +38,7 @@ func (s *Server) domainRoutes() {
 		{Method: http.MethodGet, Path: publication + "/content", Role: RoleReader, Streams: true, Handler: s.getVersionContent},
 
 		{Method: http.MethodGet, Path: "/v1/reports", Role: RoleReader, Query: pageQuery("prefix"), Handler: s.listReports},
-		{Method: http.MethodGet, Path: report, Role: RoleReader, Query: []string{"presign"}, Handler: s.getReport},
+		{Method: http.MethodGet, Path: report, Role: RoleReader, Query: []string{"presign", "wait_ms"}, Handler: s.getReport},
 		{Method: http.MethodGet, Path: report + "/content", Role: RoleReader, Streams: true, Handler: s.getContent},
 
 		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Mutates: true, Handler: s.startRun},
@@ -48,7 +48,5 @@ func (s *Server) domainRoutes() {
 
 		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
 		{Method: http.MethodGet, Path: "/v1/status", Role: RoleOperator, Handler: s.getStatus},
-	} {
-		s.handle(r)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/migrations"
 )
 
 // keyCmd works with API keys.
@@ -35,6 +36,9 @@ func (c *keyCreateCmd) Run(ctx context.Context, out *console) error {
 		return usageError{err}
 	}
 	defer pool.Close()
+	if err := migrations.Fits(ctx, pool); err != nil {
+		return err
+	}
 	key, secret, err := api.NewKeys(pool).Create(ctx, api.NewKey{Name: c.Name, Role: role, Pattern: pattern})
 	if err != nil {
 		return fmt.Errorf("create key %q: %w", c.Name, err)

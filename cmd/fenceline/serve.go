@@ -34,6 +34,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 		func() error { return c.retentionSettings.check(&c.limitSettings) },
 		c.collectorSettings.check,
 		c.poolSettings.check,
+		func() error { return c.check(ctx) },
 	} {
 		if err := check(); err != nil {
 			return err

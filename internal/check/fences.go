@@ -3,6 +3,11 @@ package check
 // fenceRules are the promises about the fences under which versions were published. The order of events is
 // told by the times that were written down under the lock of the report.
 func fenceRules() []rule {
+	return append(fencesInOrder(), fencesNotOvertaken()...)
+}
+
+// fencesInOrder say that versions follow the order of the grants.
+func fencesInOrder() []rule {
 	return []rule{
 		{
 			"G2", "the fences of publications never fall",
@@ -31,6 +36,12 @@ func fenceRules() []rule {
 			           SELECT FROM lease o
 			           WHERE o.report_id = p.report_id AND (o.fence_epoch, o.fence_counter) < (p.fence_epoch, p.fence_counter))`,
 		},
+	}
+}
+
+// fencesNotOvertaken say that nothing was published under a fence that was no longer good for it.
+func fencesNotOvertaken() []rule {
+	return []rule{
 		{
 			"G2", "nothing is published under a fence once a greater one was granted",
 			`SELECT p.report_id, format('version %s was published under %s.%s although %s.%s had been granted', p.version,
