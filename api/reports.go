@@ -55,8 +55,8 @@ func (s *Server) getReport(c echo.Context) error {
 		return err
 	}
 	view, header, tag := viewReport(p), c.Response().Header(), versionTag(p.Version, p.Fence)
-	header.Set("ETag", tag)
 	if !presign {
+		header.Set("ETag", tag)
 		header.Set(echo.HeaderCacheControl, "no-cache")
 		if matches(c.Request().Header.Values("If-None-Match"), tag) {
 			return c.NoContent(http.StatusNotModified)
@@ -67,6 +67,7 @@ func (s *Server) getReport(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	header.Set("ETag", tag)
 	view.Download = &downloadView{URL: download.URL, ExpiresAt: download.ExpiresAt, ETag: etag}
 	header.Set(echo.HeaderCacheControl, "no-store")
 	return writeJSON(c, http.StatusOK, view)

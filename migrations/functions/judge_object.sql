@@ -19,7 +19,7 @@ BEGIN
     ELSIF (o.fence_epoch, o.fence_counter, o.object_id) = (r.visible_epoch, r.visible_counter, r.visible_object_id) THEN
         verdict := 'kept';
         reason := 'visible';
-    ELSIF o.eligible_at > p_now THEN
+    ELSIF coalesce(o.eligible_at, 'infinity') > p_now THEN
         verdict := 'kept';
         reason := 'within_retention';
         until := o.eligible_at;
