@@ -1,6 +1,6 @@
 -- The door of every step of a pass: the barrier and the identity as in enter(), then the run's own row,
 -- so that a pass that was written off while it was paused does nothing more.
--- Status: NULL (go on), epoch_in_doubt, run_ended.
+-- Status: NULL (go on), paused, epoch_in_doubt, run_ended.
 CREATE OR REPLACE FUNCTION enter_run(p_run bigint, OUT status text, OUT floor_epoch integer, OUT dry_run boolean)
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -12,6 +12,10 @@ BEGIN
     SELECT epoch, floor_epoch INTO v_epoch, floor_epoch FROM enter();
     IF v_epoch IS NULL THEN
         status := 'epoch_in_doubt';
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM gc_pause) THEN
+        status := 'paused';
         RETURN;
     END IF;
     UPDATE gc_run SET beat_at = fenceline_now()
