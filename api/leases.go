@@ -137,8 +137,8 @@ func (s *Server) revokeLease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := utf8.RuneCountInString(body.Reason); n < 1 || n > 1000 {
-		return invalid("reason", "reason must have 1 to 1000 characters.")
+	if err := checkReason(body.Reason); err != nil {
+		return err
 	}
 	revocation := lease.Revocation{Report: reportOf(c), Reason: body.Reason, By: keyOf(c).ID}
 	if body.Fence != nil {

@@ -95,6 +95,7 @@ func (s *Server) reserveObject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	declared.By = keyOf(c).ID
 	r, err := s.cfg.Objects.Reserve(c.Request().Context(), name, declared)
 	if err != nil {
 		return err

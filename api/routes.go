@@ -34,6 +34,9 @@ func (s *Server) domainRoutes() {
 
 		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: longestSeal, Handler: s.publish},
 		{Method: http.MethodGet, Path: report + "/publications", Role: RoleReader, Query: pageQuery("idempotency_key"), Handler: s.listPublications},
+		{Method: http.MethodPut, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.holdVersion},
+		{Method: http.MethodDelete, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.unholdVersion},
+		{Method: http.MethodPost, Path: publication + "/erase", Role: RoleOperator, Mutates: true, Handler: s.eraseVersion},
 		{Method: http.MethodGet, Path: publication, Role: RoleReader, Handler: s.getPublication},
 		{Method: http.MethodGet, Path: publication + "/content", Role: RoleReader, Streams: true, Handler: s.getVersionContent},
 
@@ -41,6 +44,14 @@ func (s *Server) domainRoutes() {
 		{Method: http.MethodGet, Path: report, Role: RoleReader, Query: []string{"presign"}, Handler: s.getReport},
 		{Method: http.MethodGet, Path: report + "/content", Role: RoleReader, Streams: true, Handler: s.getContent},
 
+		{Method: http.MethodGet, Path: report + "/settings", Role: RoleOperator, Handler: s.getSettings},
+		{Method: http.MethodPatch, Path: report + "/settings", Role: RoleOperator, Mutates: true, Handler: s.changeSettings},
+		{Method: http.MethodGet, Path: report + "/refusals", Role: RoleOperator, Query: pageQuery(), Handler: s.listRefusals},
+		{Method: http.MethodPost, Path: "/v1/freeze", Role: RoleOperator, Mutates: true, Handler: s.freeze},
+		{Method: http.MethodPost, Path: "/v1/unfreeze", Role: RoleOperator, Mutates: true, Handler: s.unfreeze},
+
+		{Method: http.MethodPost, Path: "/v1/gc/pause", Role: RoleOperator, Mutates: true, Handler: s.pauseCollector},
+		{Method: http.MethodPost, Path: "/v1/gc/resume", Role: RoleOperator, Mutates: true, Handler: s.resumeCollector},
 		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Mutates: true, Handler: s.startRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},

@@ -42,7 +42,7 @@ type Grant struct {
 
 // Acquire grants a lease without waiting, or repeats the answer to a request that was granted before and
 // still holds. Errors: ErrBusy (*BusyError), ErrLost (*LostError) for an id that has ended, ErrIDReused,
-// ErrCounterExhausted, database.ErrUnavailable.
+// ErrCounterExhausted, fencing.ErrFrozen, database.ErrUnavailable.
 func (a *Authority) Acquire(ctx context.Context, r Request) (Grant, error) {
 	const query = `
 		SELECT status, reason, holder, fence_epoch, fence_counter, remaining_ms, version
@@ -182,6 +182,8 @@ func endedOrUnknown(status string, reason *string) error {
 		return &LostError{Reason: *reason}
 	case "lease_not_found":
 		return ErrNotFound
+	case "frozen":
+		return fencing.ErrFrozen
 	case "epoch_in_doubt":
 		return database.ErrEpochInDoubt
 	default:

@@ -101,6 +101,14 @@ func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
 	}
 	s.log.InfoContext(ctx, "the database's identity is verified", "epoch", epoch, "new_epoch", advanced)
 
+	changed, err := s.Catalog.SetDefaults(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		s.log.InfoContext(ctx, "the defaults of the reports' settings have changed")
+	}
+
 	writes, err := database.MayWrite(ctx, s.Pool)
 	if err != nil {
 		return nil, err

@@ -14,15 +14,13 @@ BEGIN
         status := 'epoch_in_doubt';
         RETURN;
     END IF;
-    IF EXISTS (SELECT FROM gc_pause) THEN
-        status := 'paused';
-        RETURN;
-    END IF;
     UPDATE gc_run SET beat_at = fenceline_now()
     WHERE run_id = p_run AND finished_at IS NULL
     RETURNING dry_run INTO dry_run;
     IF NOT FOUND THEN
         status := 'run_ended';
+    ELSIF EXISTS (SELECT FROM gc_pause) THEN
+        status := 'paused';
     END IF;
 END
 $$;
