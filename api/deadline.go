@@ -33,7 +33,7 @@ func (s *Server) limitTime(r route) echo.MiddlewareFunc {
 func (s *Server) limitWhole(c echo.Context, r route, next echo.HandlerFunc) error {
 	limit := cmp.Or(r.Limit, s.cfg.RequestTimeout)
 	ctx := c.Request().Context()
-	if r.Mutates {
+	if r.Mutates && !r.Waits {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -46,6 +46,7 @@ func rules() []rule {
 		{is: fencing.ErrObjectGone, status: http.StatusGone, code: "object_gone", detail: "The object was condemned or collected, and cannot come back."},
 
 		{is: lease.ErrBusy, status: http.StatusConflict, code: "busy", detail: "Another lease of the report is live.", fill: holder},
+		{is: lease.ErrTooManyWaiting, status: http.StatusTooManyRequests, code: "rate_limited", detail: "Too many requests wait for leases here.", fill: retrySoon},
 		{is: lease.ErrLost, status: http.StatusGone, code: "lease_lost", detail: "The lease has ended and stays ended: choose a new lease id.", fill: lostReason},
 		{is: lease.ErrIDReused, status: http.StatusUnprocessableEntity, code: "lease_id_reused", detail: "The lease id is known with another holder or ttl: choose a new one for each grant."},
 		{is: lease.ErrCounterExhausted, status: http.StatusConflict, code: "counter_exhausted", detail: "The report's counter has reached its end: the operator advances the epoch."},
@@ -67,6 +68,7 @@ func rules() []rule {
 		{is: catalog.ErrErased, status: http.StatusGone, code: "erased", detail: "The bytes of this version were erased."},
 		{is: catalog.ErrVersionInUse, status: http.StatusConflict, code: "object_in_use", detail: "A version that shows the object is visible or held."},
 		{is: catalog.ErrInvalidSetting, status: http.StatusBadRequest, code: "invalid_request", detail: "The setting cannot have this value.", fill: setting},
+		{is: catalog.ErrTooManyWatching, status: http.StatusTooManyRequests, code: "rate_limited", detail: "Too many requests wait for reports to change here.", fill: retrySoon},
 		{is: catalog.ErrNotPublished, status: http.StatusNotFound, code: "not_published", detail: "Nothing was published for the report yet."},
 		{is: catalog.ErrWithdrawn, status: http.StatusGone, code: "withdrawn", detail: "The report is withdrawn.", fill: withdrawal},
 

@@ -9,6 +9,9 @@ import (
 // where the storage cannot vouch for their digest.
 const longestSeal = 15 * time.Minute
 
+// longestWaiting bounds the requests that wait for a lease to end or a report to change.
+const longestWaiting = longestWait + 30*time.Second
+
 // domainRoutes are the routes of the contract, each a method of the part that it belongs to.
 func (s *Server) domainRoutes() {
 	const (
@@ -18,7 +21,7 @@ func (s *Server) domainRoutes() {
 		publication = report + "/publications/:version"
 	)
 	for _, r := range []route{
-		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.acquireLease},
+		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Waits: true, Limit: longestWaiting, Handler: s.acquireLease},
 		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Handler: s.renewLease},
 		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.releaseLease},
 		{Method: http.MethodGet, Path: lease, Role: RoleWorker, Handler: s.getLease},
@@ -41,7 +44,7 @@ func (s *Server) domainRoutes() {
 		{Method: http.MethodGet, Path: publication + "/content", Role: RoleReader, Streams: true, Handler: s.getVersionContent},
 
 		{Method: http.MethodGet, Path: "/v1/reports", Role: RoleReader, Query: pageQuery("prefix"), Handler: s.listReports},
-		{Method: http.MethodGet, Path: report, Role: RoleReader, Query: []string{"presign"}, Handler: s.getReport},
+		{Method: http.MethodGet, Path: report, Role: RoleReader, Limit: longestWaiting, Query: []string{"presign", "wait_ms"}, Handler: s.getReport},
 		{Method: http.MethodGet, Path: report + "/content", Role: RoleReader, Streams: true, Handler: s.getContent},
 
 		{Method: http.MethodGet, Path: report + "/settings", Role: RoleOperator, Handler: s.getSettings},

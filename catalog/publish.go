@@ -41,6 +41,7 @@ type Catalog struct {
 	pool       *pgxpool.Pool
 	sealObject Seal
 	cfg        Config
+	watchers   watchers
 }
 
 // New makes a catalog on the database of pool, which seals what it is to publish with seal.
@@ -86,6 +87,9 @@ func (c *Catalog) Publish(ctx context.Context, r Request) (Receipt, error) {
 		if err = c.seal(ctx, r); err == nil {
 			receipt, err = c.publish(ctx, r)
 		}
+	}
+	if err == nil && !receipt.Duplicate {
+		c.watchers.see(r.Report, receipt.Version)
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("publish %q under %s: %w", r.Report, r.Fence, err)

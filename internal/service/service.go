@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -156,17 +157,16 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	// The parts in the background outlive the last request.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		s.Leases.WatchEpoch(background, s.log)
-	}()
+	var watching sync.WaitGroup
+	watching.Go(func() { s.Leases.WatchEpoch(background, s.log) })
+	watching.Go(func() { s.Leases.Listen(background, s.log) })
+	watching.Go(func() { s.Catalog.Watch(background, s.log) })
 	collecting := make(chan error, 1)
 	go func() { collecting <- s.Collector.Serve(background) }()
 
 	err = s.handler(warnings).Serve(ctx, listener)
 	stop()
-	<-watching
+	watching.Wait()
 	return errors.Join(err, <-collecting)
 }
 

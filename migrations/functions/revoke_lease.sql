@@ -50,6 +50,7 @@ BEGIN
     END IF;
     IF r.lease_id IS NOT NULL AND (fence_epoch, fence_counter) = (r.granted_epoch, r.granted_counter) THEN
         PERFORM end_lease(r, CASE WHEN lease_is_live(r, v_floor, v_now) THEN 'revoked' ELSE 'expired' END, v_now);
+        PERFORM pg_notify('fenceline_lease', p_report);
     END IF;
     RETURN NEXT;
 END
