@@ -78,7 +78,7 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 		return err
 	}, cfg.Catalog)
 	s.Collector = gc.New(pool, bucket, cfg.Collector)
-	s.Keys = api.NewKeys(pool)
+	s.Keys = api.NewKeys(pool, s.log)
 	return s, nil
 }
 
