@@ -9,10 +9,10 @@ LDFLAGS := $(if $(VERSION),-X main.version=$(VERSION))
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev demo test check clean setup
+.PHONY: help build dev demo test torment check clean setup
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: bin/versitygw ## build bin/fenceline, bin/fenceline-dev and the S3 server for development
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/fenceline ./cmd/fenceline-dev
@@ -26,6 +26,9 @@ demo: setup build ## see a paused worker being refused
 test: setup build ## run the tests (TEST='-run Publish ./catalog' for some of them)
 	@tools/setup gcc
 	CGO_ENABLED=1 bin/fenceline-dev exec --servers-only -- $(GO) test -race -shuffle=on -count=1 $(TEST)
+
+torment: setup build ## kill the service at random, and check what it has done (TORMENT='--kills 200 --seed 7')
+	@bin/fenceline-dev torment $(TORMENT)
 
 check: ## formatting, vet, staticcheck, tidy modules, docker-compose.yml
 	@unformatted=$$($(TOOL) gofumpt -l .) && if [ -n "$$unformatted" ]; then \

@@ -130,7 +130,7 @@ func (s *Server) listRunObjects(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	entries, err := s.cfg.Collector.Entries(c.Request().Context(), id, p.from(), p.fetch())
+	entries, err := s.cfg.Collector.Entries(c.Request().Context(), id, namesOf(keyOf(c).Pattern.Range()), p.from(), p.fetch())
 	if err != nil {
 		return err
 	}

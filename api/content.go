@@ -46,8 +46,9 @@ func (s *Server) getVersionContent(c echo.Context) error {
 func (s *Server) sendContent(c echo.Context, p catalog.Publication) error {
 	o, request := p.Object, c.Request()
 	tag := `"` + o.SHA256 + `"`
-	if matches(request.Header.Get("If-None-Match"), tag) {
+	if matches(request.Header.Values("If-None-Match"), tag) {
 		c.Response().Header().Set("ETag", tag)
+		c.Response().Header().Set(echo.HeaderCacheControl, "no-cache")
 		return c.NoContent(http.StatusNotModified)
 	}
 	part, partial, err := partOf(request, tag, o.Size)

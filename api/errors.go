@@ -58,7 +58,7 @@ func rules() []rule {
 		{is: staging.ErrMismatch, status: http.StatusUnprocessableEntity, code: "object_mismatch", detail: "The object's bytes are not the declared ones: upload them under a new object id.", fill: bothBytes},
 		{is: staging.ErrInUse, status: http.StatusConflict, code: "object_in_use", detail: "The object was published."},
 		{is: staging.ErrDamaged, status: http.StatusBadGateway, code: "object_damaged", detail: "The bytes in the storage are not those that were published."},
-		{is: staging.ErrStorageUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The storage cannot be reached at the moment.", fill: retrySoon},
+		{is: staging.ErrStorageUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The storage cannot be reached at the moment.", fill: storageOutcome},
 
 		{is: catalog.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", detail: "The idempotency key was applied with another request of this report."},
 		{is: catalog.ErrGrantAlreadyUsed, status: http.StatusConflict, code: "grant_already_used", detail: "The report takes one publish a grant, and this grant has had it."},
@@ -116,7 +116,7 @@ func bothFences(err error, p *problem) {
 
 func grantedFence(err error, p *problem) {
 	if e, ok := errors.AsType[*fencing.NotGrantedError](err); ok {
-		p.with("presented", e.Presented).with("granted", orNull(e.Granted))
+		p.with("presented", orNull(e.Presented)).with("granted", orNull(e.Granted))
 	}
 }
 
@@ -173,6 +173,16 @@ func knownOutcome(err error, p *problem) {
 		return
 	}
 	p.withOutcome(outcomeNotApplied)
+}
+
+// storageOutcome tells that nothing was changed, since the storage is asked before a change, unless the error
+// says that it was asked behind one.
+func storageOutcome(err error, p *problem) {
+	retrySoon(err, p)
+	p.withOutcome(outcomeNotApplied)
+	if e, ok := errors.AsType[*database.UnavailableError](err); ok && e.Outcome == database.Unknown {
+		p.withOutcome(outcomeUnknown)
+	}
 }
 
 // retrySoon asks for another try in a second.

@@ -12,6 +12,12 @@ type (
 
 func (s *Server) Handle(r Route) { s.handle(r) }
 
+// Routes is the whole route table.
+func Routes() []Route {
+	var s Server
+	return append(s.serviceRoutes(), s.domainRoutes()...)
+}
+
 func Decode[T any](c echo.Context) (T, error)         { return decode[T](c) }
 func DecodeOptional[T any](c echo.Context) (T, error) { return decodeOptional[T](c) }
 

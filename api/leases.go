@@ -128,6 +128,9 @@ func (s *Server) releaseLease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := decodeOptional[struct{}](c); err != nil {
+		return err
+	}
 	released, err := s.cfg.Leases.Release(c.Request().Context(), report, id)
 	if err != nil {
 		return err

@@ -147,6 +147,9 @@ func (s *Server) discardObject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := decodeOptional[struct{}](c); err != nil {
+		return err
+	}
 	state, err := s.cfg.Objects.Discard(c.Request().Context(), name)
 	if err != nil {
 		return err

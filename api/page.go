@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -21,15 +22,17 @@ func pageQuery(more ...string) []string {
 }
 
 // page is the part of a list that a request asks for. C is the list's cursor:
-// the sort key of the last row seen, a struct that encodes to a JSON object.
+// the sort key of the last row seen.
 type page[C any] struct {
 	Limit int
 	After *C // nil: from the beginning
+
+	list string // the path of the list, which its cursors are for
 }
 
 // pageOf reads `limit` and `after`.
 func pageOf[C any](c echo.Context) (page[C], error) {
-	p := page[C]{Limit: defaultLimit}
+	p := page[C]{Limit: defaultLimit, list: c.Request().URL.Path}
 	if text := c.QueryParam("limit"); text != "" {
 		limit, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || limit < 1 || limit > maxLimit {
@@ -38,7 +41,7 @@ func pageOf[C any](c echo.Context) (page[C], error) {
 		p.Limit = int(limit)
 	}
 	if text := c.QueryParam("after"); text != "" {
-		after, err := decodeCursor[C](text)
+		after, err := decodeCursor[C](p.list, text)
 		if err != nil {
 			return p, invalid("after", "after must be the next of an earlier page of this list.").because(err)
 		}
@@ -72,7 +75,7 @@ func listOf[R, T, C any](p page[C], rows []R, encode func(R) T, cursor func(R) C
 	var l list[T]
 	if len(rows) > p.Limit {
 		rows = rows[:p.Limit]
-		next, err := encodeCursor(cursor(rows[p.Limit-1]))
+		next, err := encodeCursor(p.list, cursor(rows[p.Limit-1]))
 		if err != nil {
 			return l, err
 		}
@@ -93,9 +96,19 @@ func writeList[R, T, C any](c echo.Context, p page[C], rows []R, encode func(R) 
 	return writeJSON(c, http.StatusOK, l)
 }
 
+// cursorText is what an opaque cursor holds: the list that it is for, since a
+// place in one list means nothing in another, and the place.
+type cursorText[C any] struct {
+	List  string `json:"list"`
+	Place C      `json:"place"`
+}
+
+// errForeignCursor reports a cursor of another list.
+var errForeignCursor = errors.New("the cursor is of another list")
+
 // encodeCursor makes an opaque text of a place in a list.
-func encodeCursor[C any](cursor C) (string, error) {
-	text, err := json.Marshal(cursor)
+func encodeCursor[C any](list string, place C) (string, error) {
+	text, err := json.Marshal(cursorText[C]{list, place})
 	if err != nil {
 		return "", fmt.Errorf("encode cursor: %w", err)
 	}
@@ -104,14 +117,17 @@ func encodeCursor[C any](cursor C) (string, error) {
 
 // decodeCursor reads what encodeCursor made. It trusts nothing: the text went
 // through the client's hands.
-func decodeCursor[C any](text string) (C, error) {
-	var cursor C
+func decodeCursor[C any](list, text string) (C, error) {
+	var cursor cursorText[C]
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return cursor, fmt.Errorf("decode cursor: %w", err)
+		return cursor.Place, fmt.Errorf("decode cursor: %w", err)
 	}
 	if err := json.Unmarshal(raw, &cursor, json.RejectUnknownMembers(true)); err != nil {
-		return cursor, fmt.Errorf("decode cursor: %w", err)
+		return cursor.Place, fmt.Errorf("decode cursor: %w", err)
 	}
-	return cursor, refuseNUL(raw)
+	if cursor.List != list {
+		return cursor.Place, errForeignCursor
+	}
+	return cursor.Place, refuseNUL(raw)
 }

@@ -1,12 +1,12 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/labstack/echo/v4"
 
 	"github.com/fenceline/fenceline/catalog"
@@ -73,18 +73,27 @@ func idempotencyKey(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", missing
 	}
-	key := values[0]
-	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
-		key = key[1 : len(key)-1]
-	}
+	key := unquoted(values[0])
 	if key == "" {
 		return "", missing
 	}
-	unprintable := strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' })
-	if len(values) > 1 || len(key) > longestIdempotencyKey || unprintable {
+	if len(values) > 1 || !isIdempotencyKey(key) {
 		return "", invalid("Idempotency-Key", "The header must be sent once, with 1 to 255 printable ASCII characters.")
 	}
 	return key, nil
+}
+
+// unquoted takes away the quotes that may stand around an idempotency key.
+func unquoted(key string) string {
+	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
+		return key[1 : len(key)-1]
+	}
+	return key
+}
+
+func isIdempotencyKey(key string) bool {
+	return key != "" && len(key) <= longestIdempotencyKey &&
+		!strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // request checks the body, and makes the catalog's request of it.
@@ -120,7 +129,7 @@ func (b publishBody) request() (catalog.Request, error) {
 	if b.ExpectedVersion != nil && *b.ExpectedVersion < 0 {
 		return r, invalid("expected_version", "expected_version must be a version, or 0 for none.")
 	}
-	metadata, err := json.Marshal(b.Metadata)
+	metadata, err := json.Marshal(b.Metadata, wire)
 	if err != nil || len(metadata) > largestMetadata {
 		return r, invalid("metadata", "metadata must not be larger than 8192 bytes of JSON.")
 	}
@@ -177,7 +186,11 @@ func (s *Server) listPublications(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	var found []catalog.Publication
-	if key := c.QueryParam("idempotency_key"); key != "" {
+	if c.QueryParams().Has("idempotency_key") {
+		key := unquoted(c.QueryParam("idempotency_key"))
+		if !isIdempotencyKey(key) {
+			return invalid("idempotency_key", "idempotency_key must have 1 to 255 printable ASCII characters.")
+		}
 		found, err = s.cfg.Catalog.VersionByKey(ctx, reportOf(c), key)
 	} else {
 		found, err = s.cfg.Catalog.Versions(ctx, reportOf(c), p.from(), p.fetch())

@@ -57,9 +57,9 @@ func parsePosition(text string) (int64, bool) {
 	return n, true
 }
 
-// matches tells whether an If-None-Match header names the tag, or any ("*"), by weak comparison.
-func matches(header, tag string) bool {
-	for candidate := range strings.SplitSeq(header, ",") {
+// matches tells whether the lines of an If-None-Match header name the tag, or any ("*"), by weak comparison.
+func matches(lines []string, tag string) bool {
+	for candidate := range strings.SplitSeq(strings.Join(lines, ","), ",") {
 		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
 		if candidate == "*" || candidate == tag {
 			return true

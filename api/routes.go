@@ -13,14 +13,14 @@ const longestSeal = 15 * time.Minute
 const longestWaiting = longestWait + 30*time.Second
 
 // domainRoutes are the routes of the contract, each a method of the part that it belongs to.
-func (s *Server) domainRoutes() {
+func (s *Server) domainRoutes() []route {
 	const (
 		report      = "/v1/reports/:report"
 		lease       = report + "/leases/:lease_id"
 		object      = report + "/objects/:fence/:object_id"
 		publication = report + "/publications/:version"
 	)
-	for _, r := range []route{
+	return []route{
 		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Waits: true, Limit: longestWaiting, Handler: s.acquireLease},
 		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Handler: s.renewLease},
 		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.releaseLease},
@@ -62,7 +62,5 @@ func (s *Server) domainRoutes() {
 
 		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
 		{Method: http.MethodGet, Path: "/v1/status", Role: RoleOperator, Handler: s.getStatus},
-	} {
-		s.handle(r)
 	}
 }

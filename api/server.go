@@ -101,19 +101,24 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, echo: echo.New(), log: cfg.Log}
 	s.echo.Pre(routeByDecodedPath)
 	s.echo.Use(requestID, s.answerAndLog, recoverPanics)
-	s.serviceRoutes()
+	routes := s.serviceRoutes()
 	if cfg.Catalog != nil {
-		s.domainRoutes()
+		routes = append(routes, s.domainRoutes()...)
+	}
+	for _, r := range routes {
+		s.handle(r)
 	}
 	return s
 }
 
 // serviceRoutes are open to all: they tell what the service is and whether it
 // works, and nothing about any report.
-func (s *Server) serviceRoutes() {
-	s.handle(route{Method: http.MethodGet, Path: "/livez", Handler: s.livez})
-	s.handle(route{Method: http.MethodGet, Path: "/readyz", Handler: s.readyz})
-	s.handle(route{Method: http.MethodGet, Path: "/openapi.yaml", Handler: serveOpenAPI})
+func (s *Server) serviceRoutes() []route {
+	return []route{
+		{Method: http.MethodGet, Path: "/livez", Handler: s.livez},
+		{Method: http.MethodGet, Path: "/readyz", Handler: s.readyz},
+		{Method: http.MethodGet, Path: "/openapi.yaml", Handler: serveOpenAPI},
+	}
 }
 
 // ServeHTTP answers one request, for callers that bring their own listener.

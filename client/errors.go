@@ -104,12 +104,8 @@ func (e *Error) Error() string {
 	if e.Code == "" && e.Status != 0 {
 		fmt.Fprintf(&text, " (HTTP status %d)", e.Status)
 	}
-	if !e.Presented.IsZero() {
-		fmt.Fprintf(&text, " (presented %s", e.Presented)
-		if !e.Highest.IsZero() {
-			fmt.Fprintf(&text, ", highest %s", e.Highest)
-		}
-		text.WriteString(")")
+	if facts := e.facts(); len(facts) > 0 {
+		text.WriteString(" (" + strings.Join(facts, ", ") + ")")
 	}
 	if e.Outcome == Unknown {
 		text.WriteString("; the outcome is unknown")
@@ -118,6 +114,34 @@ func (e *Error) Error() string {
 		}
 	}
 	return text.String()
+}
+
+// facts lists what the answer named, in a few words each.
+func (e *Error) facts() []string {
+	var facts []string
+	for _, fact := range []struct{ name, value string }{
+		{"reason", e.Reason},
+		{"presented", shown(e.Presented)},
+		{"highest", shown(e.Highest)},
+		{"granted", shown(e.Granted)},
+		{"expected", string(e.Expected)},
+		{"actual", string(e.Actual)},
+		{"holder", e.Holder},
+		{"field", e.Field},
+	} {
+		if fact.value != "" {
+			facts = append(facts, fact.name+" "+fact.value)
+		}
+	}
+	return facts
+}
+
+// shown is a fence as text, and nothing where there is none.
+func shown(f Fence) string {
+	if f.IsZero() {
+		return ""
+	}
+	return f.String()
 }
 
 // Unwrap returns what kept the client from getting an answer, such as a network error.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
 )
@@ -79,13 +80,14 @@ func (c *Collector) Runs(ctx context.Context, before int64, limit int) ([]Run, e
 	return runs, nil
 }
 
-// Entries lists what a pass did, in its order: at most limit entries after the one given.
-// Errors: ErrRunNotFound, database.ErrUnavailable.
-func (c *Collector) Entries(ctx context.Context, id, after int64, limit int) ([]Entry, error) {
+// Entries lists what a pass did with the objects of the reports in the range of names, in its order: at most
+// limit entries after the one given. Errors: ErrRunNotFound, database.ErrUnavailable.
+func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, after int64, limit int) ([]Entry, error) {
 	const query = `
 		SELECT entry, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size, at
 		FROM gc_ledger
 		WHERE run_id = @run AND entry > @after
+		  AND report_id >= @from AND (@below = '' OR report_id < @below)
 		ORDER BY entry
 		LIMIT @limit`
 	type row struct {
@@ -104,7 +106,9 @@ func (c *Collector) Entries(ctx context.Context, id, after int64, limit int) ([]
 	if _, err := c.Run(ctx, id); err != nil {
 		return nil, err
 	}
-	rows, err := database.Rows[row](ctx, c.pool, query, pgx.NamedArgs{"run": id, "after": after, "limit": limit})
+	rows, err := database.Rows[row](ctx, c.pool, query, pgx.NamedArgs{
+		"run": id, "after": after, "limit": limit, "from": names.From, "below": names.Below,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list what collector run %d did: %w", id, err)
 	}

@@ -25,27 +25,47 @@ func (c *Collector) Serve(ctx context.Context) error {
 	var passes sync.WaitGroup
 	defer passes.Wait()
 
-	log := cronLog{c.log}
-	recovered := cron.NewChain(cron.Recover(log))
-	scheduled := cron.New(cron.WithLocation(time.UTC), cron.WithLogger(log), cron.WithChain(
-		// The panic is caught inside: if it passed through SkipIfStillRunning, every later run would be
-		// skipped as if this one still ran.
-		cron.SkipIfStillRunning(log), cron.Recover(log)))
-	if c.cfg.Schedule != "" {
-		if _, err := scheduled.AddFunc(c.cfg.Schedule, func() { c.runDue(ctx) }); err != nil {
-			return fmt.Errorf("schedule %q: %w", c.cfg.Schedule, err)
-		}
+	scheduled, err := c.scheduler(ctx)
+	if err != nil {
+		return err
 	}
 	scheduled.Start()
 	defer func() { <-scheduled.Stop().Done() }()
+	recovered := cron.NewChain(cron.Recover(cronLog{c.log}))
 
 	for {
 		select {
 		case <-ctx.Done():
+			c.giveBack(ctx)
 			return nil
 		case pass := <-c.begun:
 			passes.Go(recovered.Then(cron.FuncJob(func() { c.run(ctx, pass) })).Run)
 		}
+	}
+}
+
+// scheduler makes what begins the passes that are due by the schedule, in UTC; it is not started.
+func (c *Collector) scheduler(ctx context.Context) (*cron.Cron, error) {
+	log := cronLog{c.log}
+	scheduled := cron.New(cron.WithLocation(time.UTC), cron.WithLogger(log), cron.WithChain(
+		// The panic is caught inside: if it passed through SkipIfStillRunning, every later run would be
+		// skipped as if this one still ran.
+		cron.SkipIfStillRunning(log), cron.Recover(log)))
+	if c.cfg.Schedule == "" {
+		return scheduled, nil
+	}
+	if _, err := scheduled.AddFunc(c.cfg.Schedule, func() { c.runDue(ctx) }); err != nil {
+		return nil, fmt.Errorf("schedule %q: %w", c.cfg.Schedule, err)
+	}
+	return scheduled, nil
+}
+
+// giveBack ends a pass that was triggered and has not been run, so that it does not keep others from beginning.
+func (c *Collector) giveBack(ctx context.Context) {
+	select {
+	case pass := <-c.begun:
+		pass.end(ctx, fmt.Errorf("not begun: %w", context.Cause(ctx)))
+	default:
 	}
 }
 

@@ -45,6 +45,15 @@ func ReadState(ctx context.Context, db querier) (State, error) {
 	return s, nil
 }
 
+// Fits reports whether this program works with the schema of a database: nil, or as [State.Check].
+func Fits(ctx context.Context, db querier) error {
+	state, err := ReadState(ctx, db)
+	if err != nil {
+		return err
+	}
+	return state.Check()
+}
+
 // undefinedTable is PostgreSQL's code for a table that does not exist.
 const undefinedTable = "42P01"
 

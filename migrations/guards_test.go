@@ -27,7 +27,7 @@ func july(t testing.TB) *testdb.DB {
 	publish(t, s, 2, "v2.csv")
 	stage(t, s, 2, "sealed.csv")
 	for _, object := range []string{"reserved.csv", "condemned.csv", "deleted.csv"} {
-		call(t, s, "reserved", `SELECT status FROM reserve('july', 1, 2, $1, '', NULL, NULL, NULL, NULL, 3600000, 86400000)`, object)
+		call(t, s, "reserved", `SELECT status FROM reserve('july', 1, 2, $1, '', NULL, NULL, NULL, NULL, 3600000, 86400000, 'test')`, object)
 	}
 	call(t, s, "discarded", `SELECT status FROM discard('july', 1, 2, 'condemned.csv', 86400000)`)
 	call(t, s, "discarded", `SELECT status FROM discard('july', 1, 2, 'deleted.csv', 86400000)`)
@@ -107,7 +107,7 @@ func forbiddenStatements() map[string]forbidden {
 
 		"epoch changed":        {`UPDATE epoch SET epoch = 7`, []string{"epoch 1", "never changed"}},
 		"identity changed":     {`UPDATE epoch SET report_filenode = 1`, []string{"epoch 1", "never changed"}},
-		"epoch deleted":        {`DELETE FROM epoch`, []string{"epoch", "must stay known"}},
+		"epoch deleted":        {`DELETE FROM epoch`, []string{"epoch 1", "must stay known"}},
 		"epoch again":          {`INSERT INTO epoch SELECT * FROM epoch`, []string{"epoch 1", "go back"}},
 		"epoch below the last": {`INSERT INTO epoch SELECT 1, 2, began_at, reason, system_identifier, timeline, postmaster_started_at, database_oid, report_filenode FROM epoch`, []string{"epoch 1", "go back"}},
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
@@ -119,9 +120,10 @@ func withSchema(ctx context.Context, databaseURL string, do func(*schema) error)
 	return do(&schema{db: db, provider: provider})
 }
 
-// applyFunctions defines every function anew, in one transaction, unless they are the ones that are there. They
-// are dropped first, since a function whose answer has got a column cannot be replaced; and as they refer to each
-// other, their bodies are not checked before all are there.
+// applyFunctions defines every function anew, in one transaction, unless they are the ones that are there. As they
+// refer to each other, their bodies are not checked before all are there. The barrier keeps every change out
+// meanwhile: one that has locked a table and waits for the next would end in a deadlock with the guards, which are
+// put on all of them.
 func (s *schema) applyFunctions(ctx context.Context) error {
 	digest, err := Digest()
 	if err != nil {
@@ -142,15 +144,11 @@ func (s *schema) applyFunctions(ctx context.Context) error {
 	if _, err := tx.ExecContext(ctx, "SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning"); err != nil {
 		return fmt.Errorf("define functions: %w", err)
 	}
-	if err := dropFunctions(ctx, tx); err != nil {
-		return err
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(x'46454e43'::integer, 1)"); err != nil {
+		return fmt.Errorf("wait for changes under way: %w", err)
 	}
 	for _, name := range names("functions") {
-		text, err := files.ReadFile(path.Join("functions", name))
-		if err != nil {
-			return fmt.Errorf("read function %s: %w", name, err)
-		}
-		if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+		if err := defineFunction(ctx, tx, name); err != nil {
 			return fmt.Errorf("define function %s: %w", name, err)
 		}
 	}
@@ -164,16 +162,31 @@ func (s *schema) applyFunctions(ctx context.Context) error {
 	return tx.Commit()
 }
 
-// dropFunctions drops the functions that this program knows, with the triggers that call them. Each has a file,
-// and its file's name.
-func dropFunctions(ctx context.Context, tx *sql.Tx) error {
-	for _, name := range names("functions") {
-		function := pgx.Identifier{strings.TrimSuffix(name, ".sql")}.Sanitize()
-		if _, err := tx.ExecContext(ctx, "DROP FUNCTION IF EXISTS "+function+" CASCADE"); err != nil {
-			return fmt.Errorf("drop function %s: %w", function, err)
-		}
+// defineFunction defines the function of one file in place of the one that is there, so that a change which is
+// waiting for the barrier finds it again. Only where its arguments or its answer have changed it is dropped first.
+func defineFunction(ctx context.Context, tx *sql.Tx, name string) error {
+	text, err := files.ReadFile(path.Join("functions", name))
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = tx.ExecContext(ctx, "SAVEPOINT present; "+string(text))
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && (refused.Code == otherAnswer || refused.Code == twoOfOneName) {
+		_, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT present; DROP FUNCTION "+functionName(name)+" CASCADE; "+string(text))
+	}
+	return err
+}
+
+// PostgreSQL's codes for a function that cannot be replaced since its answer is another, and for a name that two
+// functions have, with other arguments.
+const (
+	otherAnswer  = "42P13"
+	twoOfOneName = "42725"
+)
+
+// functionName is the name of the function that a file defines, for use in a statement.
+func functionName(file string) string {
+	return pgx.Identifier{strings.TrimSuffix(file, ".sql")}.Sanitize()
 }
 
 // drop removes the functions, with the triggers that call them, and then the tables.
@@ -183,14 +196,19 @@ func (s *schema) drop(ctx context.Context) error {
 		return fmt.Errorf("drop functions: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if err := dropFunctions(ctx, tx); err != nil {
-		return err
+	for _, name := range names("functions") {
+		if _, err := tx.ExecContext(ctx, "DROP FUNCTION IF EXISTS "+functionName(name)+" CASCADE"); err != nil {
+			return fmt.Errorf("drop function %s: %w", functionName(name), err)
+		}
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("drop functions: %w", err)
 	}
 	if _, err := s.provider.DownTo(ctx, 0); err != nil {
 		return fmt.Errorf("remove the tables: %w", err)
+	}
+	if _, err := s.db.ExecContext(ctx, "DROP TABLE "+goose.DefaultTablename); err != nil {
+		return fmt.Errorf("remove the record of migrations: %w", err)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func call(t testing.TB, on runner, want, statement string, args ...any) {
 // staged is an object's way to "sealed", as the service walks it.
 func stage(t testing.TB, on runner, counter int, object string) {
 	t.Helper()
-	call(t, on, "reserved", `SELECT status FROM reserve('july', 1, $1, $2, '', 'text/csv', NULL, 5, NULL, 3600000, 86400000)`, counter, object)
+	call(t, on, "reserved", `SELECT status FROM reserve('july', 1, $1, $2, '', 'text/csv', NULL, 5, NULL, 3600000, 86400000, 'test')`, counter, object)
 	call(t, on, "sealed", `SELECT status FROM seal('july', 1, $1, $2, 5, sha256($2::text::bytea), 'etag', NULL, 86400000)`, counter, object)
 }
 

@@ -69,6 +69,9 @@ func (a *Area) Reserve(ctx context.Context, name fencing.ObjectName, d Declarati
 	if err == nil {
 		r.Upload, err = a.bucket.PresignPut(ctx, r.Key,
 			PutDeclaration{ContentType: d.ContentType, Size: d.Size, SHA256: d.SHA256}, a.cfg.UploadURLLife)
+		if err != nil { // the object is reserved; repeating the request gets its URL
+			err = &database.UnavailableError{Outcome: database.Unknown, Cause: err}
+		}
 	}
 	if err != nil {
 		return Reservation{}, fmt.Errorf("reserve object %q of %q: %w", name.Object, name.Report, err)

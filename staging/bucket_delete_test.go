@@ -47,11 +47,11 @@ func TestDeleteReadsTheAnswersOfOtherServers(t *testing.T) {
 	const answer = `<DeleteResult><Error><Key>missing</Key><Code>NoSuchKey</Code></Error>` +
 		`<Error><Key>throttled</Key><Code>SlowDown</Code></Error>` +
 		`<Error><Key>denied</Key><Code>AccessDenied</Code></Error></DeleteResult>`
-	bucket := behind(t, testbucket.New(t), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	bucket := testbucket.New(t).Behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := w.Write([]byte(answer)); err != nil {
 			t.Errorf("answer: %v", err)
 		}
-	}))
+	})).Open(t)
 	results := remove(t, bucket, staging.ObjectRef{Key: "silence"}, staging.ObjectRef{Key: "throttled"},
 		staging.ObjectRef{Key: "denied"}, staging.ObjectRef{Key: "missing"})
 
@@ -140,11 +140,11 @@ func TestDeleteSendsNothingWhenTheCheckFails(t *testing.T) {
 	b := testbucket.New(t)
 	b.Put(t, key, "x")
 	var requests atomic.Int32
-	proxy := proxyTo(t, b)
-	bucket := behind(t, b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := b.Proxy(t)
+	bucket := b.Behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		proxy.ServeHTTP(w, r)
-	}))
+	})).Open(t)
 	for name, refusal := range map[string]error{
 		"an error of its own":           errors.New("the epoch has moved"),
 		"one that invites another try":  &net.DNSError{IsTimeout: true, IsTemporary: true},
@@ -173,8 +173,8 @@ func TestDeleteChecksAfterSigningAndBeforeEachAttempt(t *testing.T) {
 	b.Put(t, key, "x")
 	var checkedAt []time.Time
 	var attempts atomic.Int32
-	proxy := proxyTo(t, b)
-	bucket := behind(t, b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := b.Proxy(t)
+	bucket := b.Behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		attempt := attempts.Add(1)
 		signedAt, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 		if err != nil || signedAt.After(checkedAt[attempt-1]) {
@@ -185,7 +185,7 @@ func TestDeleteChecksAfterSigningAndBeforeEachAttempt(t *testing.T) {
 			return
 		}
 		proxy.ServeHTTP(w, r)
-	}))
+	})).Open(t)
 	_, err := bucket.Delete(t.Context(), []staging.ObjectRef{{Key: key}}, func(context.Context) error {
 		now := time.Now()
 		checkedAt = append(checkedAt, now)

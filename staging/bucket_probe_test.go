@@ -2,9 +2,7 @@ package staging_test
 
 import (
 	"errors"
-	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -43,11 +41,8 @@ func TestProbeFindsAStorageThatOverwrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storage := &overwritingStorage{
-				t: t, bucket: tc.bucket, next: proxyTo(t, tc.bucket),
-				first: tc.first, last: tc.last, status: tc.status,
-			}
-			err := behind(t, tc.bucket, storage).ProbeConditionalCreate(t.Context())
+			storage := tc.bucket.Overwriting(t, tc.first, tc.last, tc.status)
+			err := tc.bucket.Behind(t, storage).Open(t).ProbeConditionalCreate(t.Context())
 			if !errors.Is(err, staging.ErrOverwrites) {
 				t.Errorf("got error %v, want ErrOverwrites", err)
 			}
@@ -62,14 +57,14 @@ func TestProbeThatWasDisturbedProvesNothing(t *testing.T) {
 	t.Parallel()
 	b := testbucket.New(t)
 	var creates atomic.Int32
-	proxy := proxyTo(t, b)
-	bucket := behind(t, b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := b.Proxy(t)
+	bucket := b.Behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && creates.Add(1) == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		proxy.ServeHTTP(w, r)
-	}))
+	})).Open(t)
 	err := bucket.ProbeConditionalCreate(t.Context())
 	if !errors.Is(err, staging.ErrStorageUnavailable) || errors.Is(err, staging.ErrOverwrites) {
 		t.Errorf("got error %v, want ErrStorageUnavailable alone", err)
@@ -82,9 +77,9 @@ func TestProbeThatWasDisturbedProvesNothing(t *testing.T) {
 func TestProbeOfAStorageThatIsAwayProvesNothing(t *testing.T) {
 	t.Parallel()
 	b := testbucket.New(t)
-	bucket := behind(t, b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	bucket := b.Behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
-	}))
+	})).Open(t)
 	err := bucket.ProbeConditionalCreate(t.Context())
 	if !errors.Is(err, staging.ErrStorageUnavailable) || errors.Is(err, staging.ErrOverwrites) {
 		t.Errorf("got error %v, want ErrStorageUnavailable alone", err)
@@ -95,48 +90,15 @@ func TestProbeTakesAConflictForARefusal(t *testing.T) {
 	t.Parallel()
 	b := testbucket.New(t)
 	var creates atomic.Int32
-	proxy := proxyTo(t, b)
-	bucket := behind(t, b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := b.Proxy(t)
+	bucket := b.Behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && creates.Add(1) == 1 {
 			w.WriteHeader(http.StatusConflict)
 			return
 		}
 		proxy.ServeHTTP(w, r)
-	}))
+	})).Open(t)
 	if err := bucket.ProbeConditionalCreate(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// overwritingStorage is a storage that, for some of the creates, writes whatever
-// the condition says. It writes with its own credentials: the condition is part
-// of the client's signature.
-type overwritingStorage struct {
-	t           *testing.T
-	bucket      *testbucket.Bucket
-	next        http.Handler
-	creates     atomic.Int32
-	first, last int32
-	status      int
-}
-
-func (s *overwritingStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPut {
-		s.next.ServeHTTP(w, r)
-		return
-	}
-	if n := s.creates.Add(1); n < s.first || n > s.last {
-		s.next.ServeHTTP(w, r)
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.t.Errorf("read create: %v", err)
-	}
-	etag, version := s.bucket.Put(s.t, strings.TrimPrefix(r.URL.Path, "/"+s.bucket.Config.Bucket+"/"), string(body))
-	w.Header().Set("ETag", etag)
-	if version != "" {
-		w.Header().Set("X-Amz-Version-Id", version)
-	}
-	w.WriteHeader(s.status)
 }

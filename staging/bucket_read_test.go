@@ -52,12 +52,12 @@ func TestHeadTrustsOnlyAChecksumThatIsSaidToBeOfTheWhole(t *testing.T) {
 		t.Fatalf("got status %d, want 200", status)
 	}
 	for _, kind := range []string{"COMPOSITE", ""} {
-		proxy := proxyTo(t, b)
+		proxy := b.Proxy(t)
 		proxy.ModifyResponse = func(r *http.Response) error {
 			r.Header.Set("X-Amz-Checksum-Type", kind)
 			return nil
 		}
-		stat, err := behind(t, b, proxy).Head(t.Context(), key, "")
+		stat, err := b.Behind(t, proxy).Open(t).Head(t.Context(), key, "")
 		if err != nil || stat.SHA256 != "" {
 			t.Errorf("type %q: got digest %q, error %v; want none", kind, stat.SHA256, err)
 		}
@@ -138,7 +138,7 @@ func TestChangedBytesAreNeverStreamedByAServerThatIgnoresIfMatch(t *testing.T) {
 	t.Parallel()
 	b := testbucket.New(t)
 	etag, _ := b.Put(t, key, "sealed")
-	proxy := proxyTo(t, b)
+	proxy := b.Proxy(t)
 	proxy.ModifyResponse = func(r *http.Response) error {
 		if got := r.Request.Header.Get("If-Match"); got != etag {
 			t.Errorf("got If-Match: %s, want %s", got, etag)
@@ -146,7 +146,7 @@ func TestChangedBytesAreNeverStreamedByAServerThatIgnoresIfMatch(t *testing.T) {
 		r.Header.Set("ETag", `"of other bytes"`)
 		return nil
 	}
-	_, _, err := behind(t, b, proxy).Open(t.Context(), key, "", etag, staging.Range{})
+	_, _, err := b.Behind(t, proxy).Open(t).Open(t.Context(), key, "", etag, staging.Range{})
 	if !errors.Is(err, staging.ErrBytesChanged) {
 		t.Errorf("got error %v, want ErrBytesChanged", err)
 	}
@@ -193,12 +193,12 @@ func TestAStreamThatBreaksOffIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	b := testbucket.New(t)
 	etag, _ := b.Put(t, key, strings.Repeat("x", 1<<20))
-	proxy := proxyTo(t, b)
+	proxy := b.Proxy(t)
 	proxy.ModifyResponse = func(r *http.Response) error {
 		r.Body = io.NopCloser(io.LimitReader(r.Body, 1<<19))
 		return nil
 	}
-	_, _, err := behind(t, b, proxy).Digest(t.Context(), key, "", etag)
+	_, _, err := b.Behind(t, proxy).Open(t).Digest(t.Context(), key, "", etag)
 	if !errors.Is(err, staging.ErrStorageUnavailable) {
 		t.Errorf("got error %v, want ErrStorageUnavailable", err)
 	}

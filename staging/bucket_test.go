@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +54,7 @@ func TestOpenBucketSendsNothing(t *testing.T) {
 func TestBucketTrustsTheBundleOfTheEnvironment(t *testing.T) {
 	b := testbucket.New(t)
 	etag, _ := b.Put(t, "reports/july/1.1/july.csv", "a,b\n")
-	server := httptest.NewTLSServer(proxyTo(t, b))
+	server := httptest.NewTLSServer(b.Proxy(t))
 	t.Cleanup(server.Close)
 	bundle := filepath.Join(t.TempDir(), "ca.pem")
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -119,25 +117,4 @@ func TestStorageThatIsAwayIsUnavailable(t *testing.T) {
 			}
 		})
 	}
-}
-
-// proxyTo forwards requests to the server of b as they are: their signatures
-// stay valid, since the host that they were signed for is kept.
-func proxyTo(t testing.TB, b *testbucket.Bucket) *httputil.ReverseProxy {
-	t.Helper()
-	server := &url.URL{Scheme: "http", Host: b.Address(t)}
-	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(server)
-		r.Out.Host = r.In.Host
-	}}
-}
-
-// behind starts a server before the storage of b, and opens b through it.
-func behind(t testing.TB, b *testbucket.Bucket, handler http.Handler) *staging.Bucket {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	through := *b
-	through.Config.Endpoint = server.URL
-	return through.Open(t)
 }

@@ -23,6 +23,9 @@ type cli struct {
 	Exec execCommand `cmd:"" help:"Run a command against a throwaway stack, and exit with its code."`
 	Demo demoCommand `cmd:"" help:"See a paused worker being refused."`
 
+	Torment tormentCommand `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
+	Check   checkCommand   `cmd:"" help:"Check a database and a bucket against the guarantees."`
+
 	DemoWorker demoWorkerCommand `cmd:"" hidden:""`
 }
 

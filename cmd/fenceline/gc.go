@@ -9,6 +9,7 @@ import (
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/lease"
+	"github.com/fenceline/fenceline/migrations"
 	"github.com/fenceline/fenceline/staging"
 )
 
@@ -42,6 +43,9 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	bucket, err := staging.OpenBucket(ctx, c.storageSettings.config())
 	if err != nil {
 		return usageError{err}
+	}
+	if err := migrations.Fits(ctx, pool); err != nil {
+		return err
 	}
 	if _, _, err := lease.New(pool).VerifyEpoch(ctx); err != nil {
 		return err

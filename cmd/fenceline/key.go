@@ -7,6 +7,7 @@ import (
 
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/migrations"
 )
 
 // keyCmd works with API keys. Its commands talk to the database themselves: whoever may write to the database
@@ -54,6 +55,9 @@ func (s databaseSettings) withKeys(ctx context.Context, do func(*api.Keys) error
 		return usageError{err}
 	}
 	defer pool.Close()
+	if err := migrations.Fits(ctx, pool); err != nil {
+		return err
+	}
 	return do(api.NewKeys(pool, nil))
 }
 

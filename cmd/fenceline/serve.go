@@ -37,6 +37,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 		c.collectorSettings.check,
 		c.poolSettings.check,
 		c.reportSettings.check,
+		func() error { return c.check(ctx) },
 	} {
 		if err := check(); err != nil {
 			return err

@@ -26,10 +26,10 @@ type poolSettings struct {
 // storageSettings say where the bytes are. Credentials come from the AWS SDK's default chain.
 type storageSettings struct {
 	Bucket           string `required:"" env:"FENCELINE_BUCKET" help:"Bucket that holds the objects."`
-	S3Prefix         string `env:"FENCELINE_S3_PREFIX" placeholder:"PREFIX" help:"Beginning of every key, for a bucket that is shared; such as team-a/."`
-	S3Endpoint       string `env:"FENCELINE_S3_ENDPOINT,AWS_ENDPOINT_URL_S3" placeholder:"URL" help:"Base URL of an S3-compatible server, addressed by path. None: AWS itself."`
-	S3PublicEndpoint string `env:"FENCELINE_S3_PUBLIC_ENDPOINT" placeholder:"URL" help:"Base URL at which workers and readers see the storage; presigned URLs are signed for it. None: the endpoint."`
-	S3Region         string `env:"FENCELINE_S3_REGION,AWS_REGION" placeholder:"REGION" help:"Region that requests are signed for. None: us-east-1."`
+	S3Prefix         string `name:"s3-prefix" env:"FENCELINE_S3_PREFIX" placeholder:"PREFIX" help:"Beginning of every key, for a bucket that is shared; such as team-a/."`
+	S3Endpoint       string `name:"s3-endpoint" env:"FENCELINE_S3_ENDPOINT,AWS_ENDPOINT_URL_S3" placeholder:"URL" help:"Base URL of an S3-compatible server, addressed by path. None: AWS itself."`
+	S3PublicEndpoint string `name:"s3-public-endpoint" env:"FENCELINE_S3_PUBLIC_ENDPOINT" placeholder:"URL" help:"Base URL at which workers and readers see the storage; presigned URLs are signed for it. None: the endpoint."`
+	S3Region         string `name:"s3-region" env:"FENCELINE_S3_REGION,AWS_REGION" placeholder:"REGION" help:"Region that requests are signed for. None: us-east-1."`
 }
 
 // retentionSettings say how long things are kept.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/database"
 )
 
 // longestPeriod is the longest that a period may be set to: whatever is longer is a slip of the hand.
@@ -87,6 +90,24 @@ func (s reportSettings) check() error {
 
 // scheduleOff is the schedule of a service whose collector runs only when it is told to.
 const scheduleOff = "off"
+
+// Validate refuses a URL that cannot be read. Kong calls it.
+func (s databaseSettings) Validate() error { return database.CheckURL(s.DatabaseURL) }
+
+// check refuses addresses that cannot be read.
+func (c *serveCmd) check(ctx context.Context) error {
+	_, port, err := net.SplitHostPort(c.Listen)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
+	if err != nil {
+		err = fmt.Errorf("--listen=%s must be an address such as 127.0.0.1:8080: %w", c.Listen, err)
+	}
+	if bad := database.CheckURL(c.MigrateDatabaseURL); bad != nil {
+		err = errors.Join(err, fmt.Errorf("--migrate-database-url: %w", bad))
+	}
+	return asUsage(err)
+}
 
 // check refuses a pool without connections.
 func (s poolSettings) check() error {

@@ -23,6 +23,14 @@ type Config struct {
 	Name string
 }
 
+// CheckURL tells whether a connection URL, or its keyword form, can be read. It connects to nothing.
+func CheckURL(url string) error {
+	if _, err := pgconn.ParseConfig(url); err != nil {
+		return fmt.Errorf("parse the database URL: %w", err)
+	}
+	return nil
+}
+
 // connectTimeout is how long one attempt to connect may take.
 const connectTimeout = 5 * time.Second
 

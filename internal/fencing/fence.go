@@ -45,6 +45,12 @@ func (f Fence) String() string { return fmt.Sprintf("%d.%d", f.Epoch, f.Counter)
 // MarshalText makes a fence a string in JSON: a number would lose digits past 2^53 in many clients.
 func (f Fence) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
+// UnmarshalText reads what MarshalText wrote. Its error is ErrInvalidFence.
+func (f *Fence) UnmarshalText(text []byte) (err error) {
+	*f, err = ParseFence(string(text))
+	return err
+}
+
 // Compare orders fences: negative where f is below g, 0 where they are equal, positive above.
 func (f Fence) Compare(g Fence) int {
 	return cmp.Or(cmp.Compare(f.Epoch, g.Epoch), cmp.Compare(f.Counter, g.Counter))

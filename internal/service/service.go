@@ -89,11 +89,7 @@ func (s *Service) Close() { s.Pool.Close() }
 // database whose identity cannot be verified, or a storage that overwrites. It returns what an operator
 // should be warned of.
 func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
-	state, err := migrations.ReadState(ctx, s.Pool)
-	if err == nil {
-		err = state.Check()
-	}
-	if err != nil {
+	if err := migrations.Fits(ctx, s.Pool); err != nil {
 		return nil, err
 	}
 	epoch, advanced, err := s.Leases.VerifyEpoch(ctx)
@@ -177,13 +173,7 @@ func (s *Service) handler(warnings []string) *api.Server {
 	cfg.Authenticate = s.Keys.Authenticate
 	cfg.Log, cfg.Warnings = s.log, append(warnings, cfg.Warnings...)
 	cfg.Ready = []api.Check{
-		{Name: "schema", Works: func(ctx context.Context) error {
-			state, err := migrations.ReadState(ctx, s.Pool)
-			if err != nil {
-				return err
-			}
-			return state.Check()
-		}},
+		{Name: "schema", Works: func(ctx context.Context) error { return migrations.Fits(ctx, s.Pool) }},
 		{Name: "database", Works: func(ctx context.Context) error {
 			epoch, err := s.Leases.Epoch(ctx)
 			if err == nil && !epoch.Verified {

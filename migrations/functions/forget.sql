@@ -1,6 +1,6 @@
 -- Removes up to p_limit rows of each kind that nothing can refer to any more: tombstones of deleted objects,
 -- records of ended leases, old refusals, records of old passes. The report keeps its fences, so the next fence is greater
--- than those of the forgotten. A dry run counts the tombstones and removes nothing.
+-- than those of the forgotten. A dry run writes down and counts the same at once, and removes nothing.
 -- Status: forgotten (with how many in all, and whether there may be more), epoch_in_doubt, run_ended.
 -- Locks: the barrier (shared), the run; then only rows that are final.
 CREATE OR REPLACE FUNCTION forget(p_run bigint, p_limit integer, p_tombstone_ms bigint, p_lease_ms bigint, p_refusal_ms bigint)
@@ -24,7 +24,13 @@ BEGIN
     status := 'forgotten';
     more := false;
     IF v_dry THEN
-        SELECT count(*) INTO forgotten FROM object WHERE state = 'deleted' AND deleted_at <= v_before;
+        PERFORM note_in_ledger(p_run, d, 'forgotten', d.condemned_reason, NULL, v_now)
+        FROM object d
+        WHERE state = 'deleted' AND deleted_at <= v_before;
+        GET DIAGNOSTICS forgotten = ROW_COUNT;
+        forgotten := forgotten
+            + (SELECT count(*) FROM lease WHERE ended_at <= v_now - p_lease_ms * interval '1 millisecond')
+            + (SELECT count(*) FROM refusal WHERE last_at <= v_now - p_refusal_ms * interval '1 millisecond');
         UPDATE gc_run SET forgotten = forget.forgotten WHERE run_id = p_run;
         RETURN NEXT;
         RETURN;

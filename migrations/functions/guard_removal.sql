@@ -21,8 +21,11 @@ BEGIN
     IF v_final THEN
         RETURN OLD;
     END IF;
-    RAISE EXCEPTION 'fenceline: a row of % may not be deleted (report "%"): %', TG_TABLE_NAME,
-        to_jsonb(OLD) ->> 'report_id',
+    RAISE EXCEPTION 'fenceline: a row of % may not be deleted (%): %', TG_TABLE_NAME,
+        CASE TG_TABLE_NAME
+            WHEN 'epoch' THEN format('epoch %s', to_jsonb(OLD) ->> 'epoch')
+            ELSE format('report "%s"', to_jsonb(OLD) ->> 'report_id')
+        END,
         CASE TG_TABLE_NAME
             WHEN 'report' THEN 'with it its fence would be forgotten, and a stale worker could publish'
             WHEN 'publication' THEN 'versions and their receipts are kept for ever'

@@ -1,0 +1,58 @@
+package testdb
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Hold begins a transaction of the owner's that keeps what statement locks, until the returned function ends
+// it, or the test. It is the barrier at which a test stops a call in the middle of its work: the call waits for
+// the lock.
+func (db *DB) Hold(t testing.TB, statement string, args ...any) (letGo func()) {
+	t.Helper()
+	tx, err := db.Owner.BeginTx(t.Context(), pgx.TxOptions{})
+	must(t, "begin the barrier", err)
+	_, err = tx.Exec(t.Context(), statement, args...)
+	must(t, statement, err)
+	ended := false
+	letGo = func() {
+		if !ended {
+			ended = true
+			must(t, "lift the barrier", tx.Rollback(context.WithoutCancel(t.Context())))
+		}
+	}
+	t.Cleanup(letGo) // before the pools are closed, which would wait for it
+	return letGo
+}
+
+// HoldReport is Hold of one report's row, under which everything about the report is decided.
+func (db *DB) HoldReport(t testing.TB, report string) (letGo func()) {
+	t.Helper()
+	return db.Hold(t, "SELECT FROM report WHERE report_id = $1 FOR UPDATE", report)
+}
+
+// AwaitWaiting returns when n sessions of this database wait for a lock: the calls that a test has started
+// have come as far as the barrier.
+func (db *DB) AwaitWaiting(t testing.TB, n int) {
+	t.Helper()
+	const query = `
+		SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		waiting := Value[int](t, db, query)
+		if waiting >= n {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%d sessions wait for a lock, want %d", waiting, n)
+		case <-tick.C:
+		}
+	}
+}
