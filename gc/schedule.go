@@ -86,8 +86,10 @@ func (c *Collector) runDue(ctx context.Context) {
 	}
 	pass, err := c.Begin(ctx, Options{By: "schedule"})
 	switch {
-	case errors.Is(err, ErrAlreadyRunning), errors.Is(err, ErrPaused):
-		c.log.InfoContext(ctx, "no scheduled collector pass", "reason", err)
+	case errors.Is(err, ErrAlreadyRunning):
+		c.log.InfoContext(ctx, "no scheduled collector pass: one is under way", "error", err)
+	case errors.Is(err, ErrPaused):
+		c.log.InfoContext(ctx, "no scheduled collector pass: the collector is paused")
 	case err != nil:
 		c.log.ErrorContext(ctx, "no scheduled collector pass", "error", err)
 	default:

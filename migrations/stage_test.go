@@ -71,5 +71,5 @@ func stage(t testing.TB, on runner, counter int, object string) {
 func publish(t testing.TB, on runner, counter int, object string) {
 	t.Helper()
 	call(t, on, "applied", `SELECT status FROM publish(jsonb_build_array(jsonb_build_object(
-		'report', 'july', 'epoch', 1, 'counter', $1::integer, 'object_id', $2::text, 'idempotency_key', $2::text)), 86400000)`, counter, object)
+		'report', 'july', 'epoch', 1, 'counter', $1::integer, 'object_id', $2::text, 'idempotency_key', $2::text)))`, counter, object)
 }

@@ -1,7 +1,7 @@
 -- Whether the report only resolves for now. Whoever asks holds the report's row: a freeze takes the barrier
 -- exclusively, so it waits for every change that was let through before.
 CREATE OR REPLACE FUNCTION is_frozen(p_report text) RETURNS boolean
-LANGUAGE sql STABLE
+LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT EXISTS (
