@@ -47,6 +47,20 @@ func (s *Server) limitWhole(c echo.Context, r route, next echo.HandlerFunc) erro
 	return next(c)
 }
 
+// untilDraining is ctx, ended as soon as the server begins to shut down: whoever waits asks again elsewhere. It
+// must be cancelled.
+func (s *Server) untilDraining(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-s.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // limitPauses lets a streaming request go on as long as bytes flow. A pause
 // longer than the configured time ends its context and its connection.
 func (s *Server) limitPauses(c echo.Context, _ route, next echo.HandlerFunc) error {

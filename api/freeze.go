@@ -40,6 +40,9 @@ func (s *Server) setFreeze(c echo.Context, result string, set func(ctx context.C
 }
 
 func (s *Server) pauseCollector(c echo.Context) error {
+	if _, err := decodeOptional[struct{}](c); err != nil {
+		return err
+	}
 	if err := s.cfg.Collector.Pause(c.Request().Context(), keyOf(c).ID); err != nil {
 		return err
 	}
@@ -47,6 +50,9 @@ func (s *Server) pauseCollector(c echo.Context) error {
 }
 
 func (s *Server) resumeCollector(c echo.Context) error {
+	if _, err := decodeOptional[struct{}](c); err != nil {
+		return err
+	}
 	if err := s.cfg.Collector.Resume(c.Request().Context(), keyOf(c).ID); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func (s *Server) holdVersion(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := decodeOptional[struct{}](c); err != nil {
+		return err
+	}
 	if err := s.cfg.Catalog.Hold(c.Request().Context(), reportOf(c), version, keyOf(c).ID); err != nil {
 		return err
 	}
@@ -43,6 +46,9 @@ func (s *Server) holdVersion(c echo.Context) error {
 func (s *Server) unholdVersion(c echo.Context) error {
 	version, err := versionOf(c)
 	if err != nil {
+		return err
+	}
+	if _, err := decodeOptional[struct{}](c); err != nil {
 		return err
 	}
 	if err := s.cfg.Catalog.Unhold(c.Request().Context(), reportOf(c), version, keyOf(c).ID); err != nil {

@@ -52,7 +52,13 @@ func (s *Server) acquireLease(c echo.Context) error {
 	if err := checkWait(body.Wait); err != nil {
 		return err
 	}
-	grant, err := s.cfg.Leases.Acquire(c.Request().Context(),
+	ctx := c.Request().Context()
+	if body.Wait > 0 {
+		waiting, stop := s.untilDraining(ctx)
+		defer stop()
+		ctx = waiting
+	}
+	grant, err := s.cfg.Leases.Acquire(ctx,
 		lease.Request{Report: report, Lease: id, Holder: body.Holder, TTL: *body.TTL, Wait: body.Wait})
 	if err != nil {
 		return err

@@ -99,6 +99,11 @@ func queryWait(c echo.Context) (time.Duration, error) {
 func (s *Server) awaitVisible(ctx context.Context, report fencing.ReportID, known []string, wait time.Duration) (catalog.Publication, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	if wait > 0 {
+		var stop context.CancelFunc
+		waiting, stop = s.untilDraining(waiting)
+		defer stop()
+	}
 	for {
 		p, err := s.cfg.Catalog.Visible(ctx, report)
 		version, waits := worthWaiting(p, err, known)

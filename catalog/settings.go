@@ -130,7 +130,11 @@ func (c *Catalog) ChangeSettings(ctx context.Context, report fencing.ReportID, c
 	if err != nil {
 		return Settings{}, fmt.Errorf("change the settings of %q: %w", report, err)
 	}
-	return c.Settings(ctx, report)
+	settings, err := c.Settings(ctx, report)
+	if errors.Is(err, database.ErrUnavailable) { // the change was made
+		err = &database.UnavailableError{Outcome: database.Unknown, Cause: err}
+	}
+	return settings, err
 }
 
 func (c *Catalog) changeSettings(ctx context.Context, report fencing.ReportID, changes Changes) error {

@@ -52,6 +52,13 @@ func (c *Catalog) AwaitChange(ctx context.Context, report fencing.ReportID, know
 	}
 }
 
+// Watching is how many requests wait for changes in this process.
+func (c *Catalog) Watching() int {
+	c.watchers.mu.Lock()
+	defer c.watchers.mu.Unlock()
+	return c.watchers.total
+}
+
 // Watch looks for changes of the reports that somebody waits for, until ctx ends. Publishes of this process are
 // seen at once.
 func (c *Catalog) Watch(ctx context.Context, log *slog.Logger) {

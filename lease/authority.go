@@ -57,6 +57,9 @@ func (a *Authority) Acquire(ctx context.Context, r Request) (Grant, error) {
 	return a.acquire(ctx, r)
 }
 
+// Waiting is how many requests wait for leases in this process.
+func (a *Authority) Waiting() int { return a.line.size() }
+
 // acquire asks the database once.
 func (a *Authority) acquire(ctx context.Context, r Request) (Grant, error) {
 	const query = `

@@ -76,6 +76,13 @@ func (l *line) empty(report fencing.ReportID) bool {
 	return l.waiting[report] == nil
 }
 
+// size is how many requests wait.
+func (l *line) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total
+}
+
 // wake tells the first in the report's line that it is worth asking again.
 func (l *line) wake(report fencing.ReportID) {
 	l.mu.Lock()

@@ -73,7 +73,8 @@ BEGIN
         WHERE last_at <= v_now - p_refusal_ms * interval '1 millisecond'
         ORDER BY last_at
         LIMIT p_limit
-    );
+    )
+      AND last_at <= v_now - p_refusal_ms * interval '1 millisecond'; -- it may have been refused again by now
     GET DIAGNOSTICS v_count = ROW_COUNT;
     forgotten := forgotten + v_count;
     more := more OR v_count = p_limit;
