@@ -66,9 +66,7 @@ func coversReport(c echo.Context, key Key) error {
 	}
 	report := c.Param("report")
 	if !isReportID(report) {
-		return invalid("report", fmt.Sprintf(
-			"A report's id is 1 to %d letters, digits, dots, underscores and hyphens, and begins with a letter or digit.",
-			maxReportIDLength))
+		return invalid("report", "A report's id is 1 to 200 letters, digits, dots, underscores and hyphens, and begins with a letter or digit.")
 	}
 	if !key.Pattern.Covers(report) {
 		return forbidden("This key is not for this report.")

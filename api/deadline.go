@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/fenceline/fenceline/internal/database"
 )
 
 // limitTime bounds the work on a request and the writing of its answer. The
@@ -27,12 +28,13 @@ func (s *Server) limitTime(r route) echo.MiddlewareFunc {
 	}
 }
 
-// limitWhole gives the request as a whole the configured time. A mutating
+// limitWhole gives the request as a whole the configured time, or the route's
+// if that is longer; each of its changes has the configured time. A mutating
 // request is not interrupted when its client hangs up: the change would be
 // undone or, worse, be made without anybody knowing.
 func (s *Server) limitWhole(c echo.Context, r route, next echo.HandlerFunc) error {
-	limit := cmp.Or(r.Limit, s.cfg.RequestTimeout)
-	ctx := c.Request().Context()
+	limit := max(r.Limit, s.cfg.RequestTimeout)
+	ctx := database.WithLimit(c.Request().Context(), s.cfg.RequestTimeout)
 	if r.Mutates && !r.Waits {
 		ctx = context.WithoutCancel(ctx)
 	}

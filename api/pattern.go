@@ -3,6 +3,8 @@ package api
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fenceline/fenceline/internal/fencing"
 )
 
 // Pattern says which reports a key is for: `*` all of them, `july` the one of
@@ -10,19 +12,10 @@ import (
 // only at the end, and nothing else is special.
 type Pattern string
 
-// idCharacters may stand in a report's id; the first must be a letter or digit.
-const (
-	alphanumerics     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	idCharacters      = alphanumerics + "._-"
-	maxReportIDLength = 200
-)
-
-func isNotIDCharacter(r rune) bool { return !strings.ContainsRune(idCharacters, r) }
-
 // isReportID tells whether a report can have this id.
 func isReportID(s string) bool {
-	return s != "" && len(s) <= maxReportIDLength &&
-		strings.ContainsRune(alphanumerics, rune(s[0])) && !strings.ContainsFunc(s, isNotIDCharacter)
+	_, err := fencing.ParseReportID(s)
+	return err == nil
 }
 
 // ParsePattern checks a pattern that came from outside. Its error says what is

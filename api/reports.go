@@ -63,8 +63,8 @@ func (s *Server) getReport(c echo.Context) error {
 		return err
 	}
 	view, header, tag := viewReport(p), c.Response().Header(), versionTag(p.Version, p.Fence)
-	header.Set("ETag", tag)
 	if !presign {
+		header.Set("ETag", tag)
 		header.Set(echo.HeaderCacheControl, "no-cache")
 		if matches(known, tag) {
 			return c.NoContent(http.StatusNotModified)
@@ -75,6 +75,7 @@ func (s *Server) getReport(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	header.Set("ETag", tag)
 	view.Download = &downloadView{URL: download.URL, ExpiresAt: download.ExpiresAt, ETag: etag}
 	header.Set(echo.HeaderCacheControl, "no-store")
 	return writeJSON(c, http.StatusOK, view)

@@ -27,6 +27,9 @@ func requestIDOf(c echo.Context) string {
 	return c.Response().Header().Get(headerRequestID)
 }
 
+// idCharacters may stand in a request's id.
+const idCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
 func fitRequestID(id string) bool {
-	return len(id) >= 1 && len(id) <= 128 && !strings.ContainsFunc(id, isNotIDCharacter)
+	return len(id) >= 1 && len(id) <= 128 && strings.Trim(id, idCharacters) == ""
 }

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/fenceline/fenceline/gc"
 )
 
 // epochView is the present epoch as it is shown.
@@ -25,6 +28,25 @@ func (s *Server) getEpoch(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, epochView(e))
 }
 
+// recentRuns is how many passes are looked at for one that tells something: the newest may be under way, or dry.
+const recentRuns = 20
+
+// collectorWarnings says what the newest pass that has ended, and was not a dry run, should be looked at for.
+func collectorWarnings(runs []gc.Run) []string {
+	for _, r := range runs {
+		switch {
+		case r.Outcome == nil || r.DryRun:
+			continue
+		case *r.Outcome == "failed":
+			return []string{fmt.Sprintf("the collector's run %d failed", r.RunID)}
+		case r.Braked > 0:
+			return []string{fmt.Sprintf("the collector's brake has held objects back: see run %d", r.RunID)}
+		}
+		return nil
+	}
+	return nil
+}
+
 // getStatus tells an operator what this instance is and whether something needs a look.
 func (s *Server) getStatus(c echo.Context) error {
 	ctx := c.Request().Context()
@@ -32,7 +54,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.cfg.Collector.Runs(ctx, 0, 1)
+	runs, err := s.cfg.Collector.Runs(ctx, 0, recentRuns)
 	if err != nil {
 		return err
 	}
@@ -68,9 +90,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if len(runs) > 0 {
 		last := viewRun(runs[0])
 		status.LastRun = &last
-		if last.Braked > 0 {
-			status.Warnings = append(status.Warnings, "the collector's brake has held objects back: see the last run")
-		}
 	}
+	status.Warnings = append(status.Warnings, collectorWarnings(runs)...)
 	return writeJSON(c, http.StatusOK, status)
 }

@@ -83,7 +83,7 @@ type Receipt struct {
 // database.ErrUnavailable, whose outcome may be unknown.
 func (c *Catalog) Publish(ctx context.Context, r Request) (Receipt, error) {
 	receipt, err := c.publish(ctx, r)
-	if errors.Is(err, errNeedsSeal) {
+	for tries := 0; errors.Is(err, errNeedsSeal) && tries < mostSeals; tries++ {
 		if err = c.seal(ctx, r); err == nil {
 			receipt, err = c.publish(ctx, r)
 		}
@@ -91,11 +91,17 @@ func (c *Catalog) Publish(ctx context.Context, r Request) (Receipt, error) {
 	if err == nil && !receipt.Duplicate {
 		c.watchers.see(r.Report, receipt.Version)
 	}
+	if errors.Is(err, errNeedsSeal) {
+		err = &database.UnavailableError{Outcome: database.NotApplied, Cause: err}
+	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("publish %q under %s: %w", r.Report, r.Fence, err)
 	}
 	return receipt, nil
 }
+
+// mostSeals is how often the bytes of one publish are looked at, should a new epoch begin each time just after.
+const mostSeals = 3
 
 // errNeedsSeal reports that all holds but that the bytes have not been looked at in this epoch.
 var errNeedsSeal = errors.New("the object is not sealed in this epoch")

@@ -49,7 +49,7 @@ func (c *Catalog) Version(ctx context.Context, report fencing.ReportID, version 
 // before (0: from the newest on). Errors: fencing.ErrReportNotFound, database.ErrUnavailable.
 func (c *Catalog) Versions(ctx context.Context, report fencing.ReportID, before int64, limit int) ([]Publication, error) {
 	const query = selectPublications + `
-		WHERE report_id = @report AND (@before = 0 OR p.version < @before)
+		WHERE report_id = @report AND (@before::bigint = 0 OR p.version < @before::bigint)
 		ORDER BY p.version DESC
 		LIMIT @limit`
 	return c.list(ctx, report, query, pgx.NamedArgs{"report": report, "before": before, "limit": limit})

@@ -65,13 +65,14 @@ func repeatable(e *Error) bool {
 	return e.Code == "unavailable" || e.Code == "rate_limited" || e.Outcome == Unknown
 }
 
-// settles tells whether the service refused for a reason that it finds only after it
-// has looked for what an earlier attempt of the same request may have done.
+// settles tells whether a refusal also settles what became of an earlier attempt of the same request, which may
+// still be on its way: what the service has found stays so, and would refuse that attempt too.
 func settles(e *Error) bool {
 	switch e.Code {
-	case "", "unavailable", "rate_limited", "internal", "unauthenticated", "forbidden", "frozen",
-		"invalid_request", "unsupported_media_type", "body_too_large", "method_not_allowed", "not_found":
-		return false
+	case "stale_fence", "version_conflict", "expected_version_required", "grant_already_used", "idempotency_key_reused",
+		"lease_lost", "lease_id_reused", "lease_not_live",
+		"object_gone", "object_mismatch", "object_exists", "object_id_reused", "object_in_use":
+		return e.Outcome != Unknown
 	}
-	return e.Outcome != Unknown
+	return false
 }

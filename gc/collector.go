@@ -80,7 +80,7 @@ func (e *AlreadyRunningError) Error() string {
 // Is makes it ErrAlreadyRunning.
 func (e *AlreadyRunningError) Is(target error) bool { return target == ErrAlreadyRunning }
 
-// New makes a collector of a database and a bucket. Nothing runs before Collect or Run.
+// New makes a collector of a database and a bucket. Nothing runs before Serve, or the Run of a Pass.
 func New(pool *pgxpool.Pool, b bucket, cfg Config) *Collector {
 	const day = 24 * time.Hour
 	cfg.PurgeGrace = cmp.Or(cfg.PurgeGrace, day)

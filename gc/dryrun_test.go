@@ -61,22 +61,22 @@ func TestADryRunTellsWhatTheRunWouldDoAndChangesNothing(t *testing.T) {
 		t.Errorf("the dry run changed keys:\n%s", diff)
 	}
 
-	real := collect(t, forgetful)
-	would, did := b.entries(t, p.ID), b.entries(t, real.RunID)
+	done := collect(t, forgetful)
+	would, did := b.entries(t, p.ID), b.entries(t, done.RunID)
 	if diff := cmp.Diff(did, would); diff != "" {
 		t.Errorf("what the run did, and what the dry run said (-did +said):\n%s", diff)
 	}
 	said := record(t, dry, p.ID)
-	if !said.DryRun || real.DryRun {
-		t.Errorf("dry runs: %t and %t, want true and false", said.DryRun, real.DryRun)
+	if !said.DryRun || done.DryRun {
+		t.Errorf("dry runs: %t and %t, want true and false", said.DryRun, done.DryRun)
 	}
-	said.RunID, said.DryRun, said.StartedAt, said.BeatAt, said.FinishedAt, said.StartedBy = real.RunID, false, real.StartedAt, real.BeatAt, real.FinishedAt, real.StartedBy
-	if diff := cmp.Diff(real, said); diff != "" {
+	said.RunID, said.DryRun, said.StartedAt, said.BeatAt, said.FinishedAt, said.StartedBy = done.RunID, false, done.StartedAt, done.BeatAt, done.FinishedAt, done.StartedBy
+	if diff := cmp.Diff(done, said); diff != "" {
 		t.Errorf("the run's record, and the dry run's (-did +said):\n%s", diff)
 	}
-	for _, count := range []int64{real.Condemned, real.PutOff, real.Braked, real.Deleted, real.Forgotten} {
+	for _, count := range []int64{done.Condemned, done.PutOff, done.Braked, done.Deleted, done.Forgotten} {
 		if count == 0 {
-			t.Errorf("the run %+v does not do everything that there is to do", real)
+			t.Errorf("the run %+v does not do everything that there is to do", done)
 		}
 	}
 	b.wantIntact(t)

@@ -72,7 +72,7 @@ func (c *Collector) Run(ctx context.Context, id int64) (Run, error) {
 // Runs lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
 // Error: database.ErrUnavailable.
 func (c *Collector) Runs(ctx context.Context, before int64, limit int) ([]Run, error) {
-	const query = selectRuns + ` WHERE @before = 0 OR run_id < @before ORDER BY run_id DESC LIMIT @limit`
+	const query = selectRuns + ` WHERE @before::bigint = 0 OR run_id < @before::bigint ORDER BY run_id DESC LIMIT @limit`
 	runs, err := database.Rows[Run](ctx, c.pool, query, pgx.NamedArgs{"before": before, "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("list collector runs: %w", err)

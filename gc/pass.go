@@ -26,6 +26,7 @@ type Pass struct {
 	ID        int64
 	options   Options
 	collector *Collector
+	told      int64 // the last entry of the ledger that was looked at for what was forgotten
 }
 
 // Begin takes the place of the one pass that may be under way. Whoever begins must run it. Errors:
@@ -149,7 +150,11 @@ func (p *Pass) end(ctx context.Context, failure error) {
 	if failure != nil {
 		args["outcome"], args["error"] = "failed", failure.Error()
 	}
-	if _, err := database.Change[answer](ctx, p.collector.pool, query, args); err != nil {
+	_, err := database.Change[answer](ctx, p.collector.pool, query, args)
+	for tries := 1; err != nil && tries < 3; tries++ { // else its place stays taken until it is written off
+		_, err = database.Change[answer](ctx, p.collector.pool, query, args)
+	}
+	if err != nil {
 		p.collector.log.WarnContext(ctx, "the end of a collector pass could not be written down", "run", p.ID, "error", err)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
 	"github.com/fenceline/fenceline/staging"
@@ -140,11 +142,16 @@ func (p *Pass) deleteVersions(ctx context.Context, key string) error {
 	if err != nil || len(versions) == 0 {
 		return err
 	}
-	results, err := p.collector.bucket.Delete(ctx, versions[:min(len(versions), staging.MaxDeletes)], p.mayDelete)
-	for _, r := range results {
-		err = errors.Join(err, r.Err)
+	for some := range slices.Chunk(versions, staging.MaxDeletes) {
+		results, err := p.collector.bucket.Delete(ctx, some, p.mayDelete)
+		for _, r := range results {
+			err = errors.Join(err, r.Err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // mayDelete is nil while the pass is the one under way, on the database whose identity was verified.
@@ -204,7 +211,32 @@ func (p *Pass) forget(ctx context.Context) error {
 		if got.Status != "forgotten" {
 			return stepError(got.Status)
 		}
+		if err := p.tellForgotten(ctx); err != nil {
+			return err
+		}
 		if !*got.More {
+			return nil
+		}
+	}
+}
+
+// tellForgotten tells whoever watches the pass of the objects that it has forgotten since the last call.
+func (p *Pass) tellForgotten(ctx context.Context) error {
+	if p.options.Each == nil {
+		return nil
+	}
+	for {
+		entries, err := p.collector.Entries(ctx, p.ID, catalog.Names{}, p.told, p.collector.cfg.Batch)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			p.told = e.Entry
+			if e.Action == "forgotten" {
+				p.tell(e)
+			}
+		}
+		if len(entries) < p.collector.cfg.Batch {
 			return nil
 		}
 	}

@@ -69,14 +69,22 @@ func (c *Collector) giveBack(ctx context.Context) {
 	}
 }
 
+// errNobodyRuns reports that passes are begun and nobody runs them: Serve has not been called, or has ended.
+var errNobodyRuns = errors.New("the collector does not run here")
+
 // Trigger begins a pass that Serve runs, and returns its id at once. Errors: as Begin.
 func (c *Collector) Trigger(ctx context.Context, o Options) (int64, error) {
 	pass, err := c.Begin(ctx, o)
 	if err != nil {
 		return 0, err
 	}
-	c.begun <- pass // has room: only one pass is under way at a time, and this is the one
-	return pass.ID, nil
+	select {
+	case c.begun <- pass:
+		return pass.ID, nil
+	default: // one that was begun before has not been run, and was written off meanwhile
+		pass.end(ctx, errNobodyRuns)
+		return 0, fmt.Errorf("begin a pass of the collector: %w", errNobodyRuns)
+	}
 }
 
 // runDue runs a pass because its time has come, unless one is under way.

@@ -120,12 +120,12 @@ func (b *bundle) holdObject(t *testing.T, name fencing.ObjectName) (letGo func()
 
 func TestWhatAPassHasCondemnedIsRefusedAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for kind, make := range targets {
+	for kind, prepare := range targets {
 		for _, step := range steps {
 			t.Run(kind+" when "+step.name, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				x := make(t, b)
+				x := prepare(t, b)
 				d := &deletes{Bucket: b.bucket}
 				arrived, letGo := step.stop(t, b, d, x.name)
 				collecting := async(func() error { return pass(t.Context(), b.collectorOn(d, atOnce)) })
@@ -181,7 +181,7 @@ var heads = map[string]func(*testing.T, *bundle, fencing.ObjectName) (letGo func
 
 func TestAPublishThatIsAheadOfThePassKeepsItsObject(t *testing.T) {
 	t.Parallel()
-	for kind, make := range targets {
+	for kind, prepare := range targets {
 		if kind == "a publish that seals" {
 			continue // it lets the report go while it asks the storage: see below
 		}
@@ -189,7 +189,7 @@ func TestAPublishThatIsAheadOfThePassKeepsItsObject(t *testing.T) {
 			t.Run(kind+" "+place, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				x := make(t, b)
+				x := prepare(t, b)
 				letGo := hold(t, b, x.name)
 				publishing := async(func() error { return x.publish(t.Context()) })
 				b.db.AwaitWaiting(t, 1)

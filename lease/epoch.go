@@ -60,12 +60,17 @@ func (a *Authority) VerifyEpoch(ctx context.Context) (epoch int32, advanced bool
 // changes are refused.
 const watchEvery = time.Second
 
+// watchTimeout bounds one look: a connection that has gone silent must not end the watch.
+const watchTimeout = 10 * time.Second
+
 // WatchEpoch verifies the identity of the database again and again until ctx ends.
 func (a *Authority) WatchEpoch(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		epoch, advanced, err := a.verifyIfChanged(ctx)
+		round, cancel := context.WithTimeout(ctx, watchTimeout)
+		epoch, advanced, err := a.verifyIfChanged(round)
+		cancel()
 		switch {
 		case err != nil && ctx.Err() == nil:
 			log.WarnContext(ctx, "the database's identity is not verified: changes are refused", "error", err)

@@ -34,7 +34,7 @@ type Lease struct {
 	CreatedAt time.Time     // by which the list is ordered
 }
 
-// lease is a row of the history, judged by the database's clock.
+// leaseRow is a row of the history, judged by the database's clock.
 type leaseRow struct {
 	LeaseID      fencing.LeaseID
 	Holder       *string
@@ -77,7 +77,7 @@ func (a *Authority) Lease(ctx context.Context, report fencing.ReportID, id fenci
 
 // Live tells the report's live lease. Errors: ErrNotFound where there is none, database.ErrUnavailable.
 func (a *Authority) Live(ctx context.Context, report fencing.ReportID) (Lease, error) {
-	const query = selectLeases + ` AND live`
+	const query = selectLeases + ` AND l.lease_id = r.lease_id AND live`
 	row, found, err := database.Row[leaseRow](ctx, a.pool, query, pgx.NamedArgs{"report": report})
 	if err == nil && !found {
 		err = ErrNotFound

@@ -32,6 +32,13 @@ CREATE TABLE schema_compatibility (
 );
 INSERT INTO schema_compatibility (compatible_from, functions_digest) VALUES (1, '');
 
+-- Which catalog this is. Its bucket says so too, since two catalogs on one bucket would hand out the same keys.
+CREATE TABLE deployment (
+    only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    deployment_id  uuid NOT NULL
+);
+INSERT INTO deployment (deployment_id) VALUES (gen_random_uuid());
+
 -- The epochs, and the identity of the database that was verified when each began.
 CREATE TABLE epoch (
     epoch                  integer PRIMARY KEY CHECK (epoch >= 1),
@@ -247,8 +254,8 @@ CREATE TABLE api_key (
     revoked_at  timestamptz
 );
 
-GRANT SELECT ON schema_compatibility, epoch, report, lease, publication, object, gc_run, gc_ledger, api_key
+GRANT SELECT ON schema_compatibility, deployment, epoch, report, lease, publication, object, gc_run, gc_ledger, api_key
     TO fenceline_service;
 
 -- +goose Down
-DROP TABLE api_key, gc_ledger, gc_run, object, publication, lease, report, epoch, schema_compatibility;
+DROP TABLE api_key, gc_ledger, gc_run, object, publication, lease, report, epoch, deployment, schema_compatibility;

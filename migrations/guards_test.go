@@ -69,10 +69,12 @@ func forbiddenStatements() map[string]forbidden {
 
 		"publication changed":                {`UPDATE publication SET published_by = 'somebody' WHERE version = 1`, []string{"july", "version 1", "never changed"}},
 		"publication of another version":     {insertPublication + `9, 1, 2, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now() FROM object WHERE object_id = 'sealed.csv'`, []string{"july", "next version is 3"}},
-		"publication under a lower fence":    {insertPublication + `3, 1, 1, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now() FROM object WHERE object_id = 'sealed.csv'`, []string{"july", "1.1", "accepted, 1.2"}},
-		"publication under an invented one":  {insertPublication + `3, 1, 3, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now() FROM object WHERE object_id = 'sealed.csv'`, []string{"july", "1.3", "granted, 1.2"}},
+		"publication under a lower fence":    {insertPublication + `3, 1, 1, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now() FROM object WHERE object_id = 'sealed.csv'`, []string{"july", "1.1", "stale_fence", "accepted 1.2"}},
+		"publication under an invented one":  {insertPublication + `3, 1, 3, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now() FROM object WHERE object_id = 'sealed.csv'`, []string{"july", "1.3", "fence_not_granted", "granted 1.2"}},
 		"publication of bytes not looked at": {insertPublication + `3, 1, 2, 'k', '', 1, 2, object_id, key, 5, sha256('x'), '{}', now() FROM object WHERE object_id = 'reserved.csv'`, []string{"july", "not sealed"}},
 		"publication of other bytes":         {insertPublication + `3, 1, 2, 'k', '', 1, 2, object_id, key, 5, sha256('x'), '{}', now() FROM object WHERE object_id = 'sealed.csv'`, []string{"july", "not sealed with that"}},
+
+		"object that begins sealed": {`INSERT INTO object (report_id, fence_epoch, fence_counter, object_id, prefix, state, reserved_at, upload_until, size, sha256, etag, sealed_at, checked_epoch) VALUES ('july', 1, 2, 'ghost.csv', '', 'sealed', now(), now(), 1, sha256('a'), 'e', now(), 1)`, []string{"july", "ghost.csv", "begins as reserved"}},
 
 		"ended lease revived":      {`UPDATE lease SET ended_at = NULL, end_reason = NULL WHERE lease_id = 'a7'`, []string{"july", "a7", "ended"}},
 		"reason of an end changed": {`UPDATE lease SET end_reason = 'revoked' WHERE lease_id = 'a7'`, []string{"july", "a7", "ended"}},
@@ -215,7 +217,7 @@ func TestARevokedFencePublishesNothingEvenByHand(t *testing.T) {
 	defer conn.Release()
 	refuses(t, conn.Conn(), "under the barred fence", forbidden{
 		insertPublication + `3, 1, 2, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now() FROM object WHERE object_id = 'sealed.csv'`,
-		[]string{"july", "barred, 1.2"},
+		[]string{"july", "barred 1.2"},
 	})
 }
 
@@ -239,5 +241,39 @@ func TestEveryGuardFiresForReplicasToo(t *testing.T) {
 			WHERE tgrelid = guarded::regclass AND NOT tgisinternal AND tgtype & event.bit <> 0 AND tgtype & 2 <> 0)`)
 	if len(missing) > 0 {
 		t.Errorf("unguarded: %v", missing)
+	}
+}
+
+// A grant that is still the newest after its object was collected and forgotten must not get the object's name a
+// second time: a version still goes by it.
+func TestANameThatAVersionGoesByIsNeverReservedAgain(t *testing.T) {
+	t.Parallel()
+	db := july(t)
+	const again = `SELECT status FROM reserve('july', 1, 2, 'v2.csv', '', NULL, NULL, NULL, NULL, 3600000, 86400000)`
+	call(t, db.Pool, "object_id_reused", again)
+
+	stage(t, db.Pool, 2, "v3.csv")
+	call(t, db.Pool, "applied", `SELECT status FROM publish(jsonb_build_array(jsonb_build_object('report', 'july', 'epoch', 1,
+		'counter', 2, 'object_id', 'v3.csv', 'idempotency_key', 'v3', 'expected_version', 2)), 86400000)`)
+	db.Exec(t, `UPDATE object SET state = 'condemned', condemned_at = fenceline_now(), condemned_reason = 'superseded',
+		eligible_at = NULL, purge_after = fenceline_now() WHERE object_id = 'v2.csv'`)
+	db.Exec(t, `UPDATE object SET state = 'deleted', deleted_at = fenceline_now() WHERE object_id = 'v2.csv'`)
+	db.Exec(t, `DO $$ BEGIN
+		PERFORM set_config('fenceline.forgetting', 'on', true);
+		DELETE FROM object WHERE object_id = 'v2.csv';
+	END $$`)
+	call(t, db.Pool, "object_exists", again)
+	call(t, db.Pool, "object_gone", `SELECT status FROM publish(jsonb_build_array(jsonb_build_object('report', 'july', 'epoch', 1,
+		'counter', 2, 'from_version', 2, 'idempotency_key', 'back', 'expected_version', 3)), 86400000)`)
+}
+
+func TestAPublicationThatItsReportDoesNotShowIsRefusedAtTheCommit(t *testing.T) {
+	t.Parallel()
+	db := july(t)
+	_, err := db.Owner.Exec(t.Context(), insertPublication+`3, 1, 2, 'k', '', 1, 2, object_id, key, size, sha256, '{}', now()
+		FROM object WHERE object_id = 'sealed.csv'`)
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Message, "does not show") {
+		t.Errorf("the publication alone: %v, want it refused", err)
 	}
 }

@@ -65,16 +65,10 @@ func Down(ctx context.Context, databaseURL string, destroy bool) error {
 		if applied == 0 {
 			return nil
 		}
-		if !destroy {
-			var reports bool
-			if err := s.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM report)").Scan(&reports); err != nil {
-				return fmt.Errorf("look for reports: %w", err)
-			}
-			if reports {
-				return ErrReportsExist
-			}
+		if err := s.dropFunctions(ctx, destroy); err != nil {
+			return err
 		}
-		return s.drop(ctx)
+		return s.dropTables(ctx)
 	})
 }
 
@@ -88,6 +82,9 @@ func Newest() int64 {
 	}
 	return newest
 }
+
+// takeBarrier waits, exclusively, at the barrier that every change takes first, until the transaction ends.
+const takeBarrier = "SELECT pg_advisory_xact_lock(x'46454e43'::integer, 1)"
 
 // schema is one connection of the owner's to the database, with the migration lock held.
 type schema struct {
@@ -108,7 +105,7 @@ func withSchema(ctx context.Context, databaseURL string, do func(*schema) error)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
-	defer lock.Close() // ends the session, and with it the lock
+	defer lock.Close() // the lock goes with the session, when db is closed
 	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock(x'46454e43'::integer, 0)"); err != nil {
 		return fmt.Errorf("wait for other migrations: %w", err)
 	}
@@ -144,7 +141,7 @@ func (s *schema) applyFunctions(ctx context.Context) error {
 	if _, err := tx.ExecContext(ctx, "SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning"); err != nil {
 		return fmt.Errorf("define functions: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(x'46454e43'::integer, 1)"); err != nil {
+	if _, err := tx.ExecContext(ctx, takeBarrier); err != nil {
 		return fmt.Errorf("wait for changes under way: %w", err)
 	}
 	for _, name := range names("functions") {
@@ -189,21 +186,34 @@ func functionName(file string) string {
 	return pgx.Identifier{strings.TrimSuffix(file, ".sql")}.Sanitize()
 }
 
-// drop removes the functions, with the triggers that call them, and then the tables.
-func (s *schema) drop(ctx context.Context) error {
+// dropFunctions removes the functions, with the triggers that call them, unless there are reports. The barrier keeps
+// every change out between the look and the end: afterwards nobody can make a report any more.
+func (s *schema) dropFunctions(ctx context.Context, destroy bool) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("drop functions: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if _, err := tx.ExecContext(ctx, takeBarrier); err != nil {
+		return fmt.Errorf("wait for changes under way: %w", err)
+	}
+	var reports bool
+	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM report)").Scan(&reports); err != nil {
+		return fmt.Errorf("look for reports: %w", err)
+	}
+	if reports && !destroy {
+		return ErrReportsExist
+	}
 	for _, name := range names("functions") {
 		if _, err := tx.ExecContext(ctx, "DROP FUNCTION IF EXISTS "+functionName(name)+" CASCADE"); err != nil {
 			return fmt.Errorf("drop function %s: %w", functionName(name), err)
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("drop functions: %w", err)
-	}
+	return tx.Commit()
+}
+
+// dropTables removes the tables, and goose's record of what it has applied.
+func (s *schema) dropTables(ctx context.Context) error {
 	if _, err := s.provider.DownTo(ctx, 0); err != nil {
 		return fmt.Errorf("remove the tables: %w", err)
 	}

@@ -61,7 +61,7 @@ type Reservation struct {
 	Repeated bool // it had been reserved before, with the same declaration
 }
 
-// Reserve makes an object known under the fence of a live grant, before any byte of it is uploaded, and
+// Reserve makes an object known under a fence that is not stale, before any byte of it is uploaded, and
 // signs the upload. Errors: fencing.ErrReportNotFound, fencing.ErrStaleFence, fencing.ErrNotGranted,
 // fencing.ErrLeaseNotLive, ErrIDReused, ErrExists, ErrStorageUnavailable, database.ErrUnavailable.
 func (a *Area) Reserve(ctx context.Context, name fencing.ObjectName, d Declaration) (Reservation, error) {

@@ -16,7 +16,7 @@ import (
 // Open streams an object's bytes, or a part of them. They are the sealed ones or an error: by version id on a
 // versioned bucket, elsewhere with the sealed ETag demanded; and a whole object is hashed as it passes, its
 // end withheld where the digest is another. The caller closes the reader, and reads only as long as ctx lives.
-// Errors, here and from the reader: fencing.ErrObjectNotFound, fencing.ErrObjectGone, ErrDamaged,
+// Errors, here and from the reader: fencing.ErrObjectGone, ErrDamaged,
 // ErrStorageUnavailable, database.ErrUnavailable.
 func (a *Area) Open(ctx context.Context, name fencing.ObjectName, part Range) (io.ReadCloser, error) {
 	o, err := a.readable(ctx, name)
@@ -57,10 +57,11 @@ func (a *Area) PresignDownload(ctx context.Context, name fencing.ObjectName) (Do
 	return d, o.ETag, nil
 }
 
-// readable is an object whose bytes may be given out.
+// readable is an object whose bytes may be given out. It was published, so if it is not known any more it was
+// collected, and its tombstone forgotten.
 func (a *Area) readable(ctx context.Context, name fencing.ObjectName) (Object, error) {
 	o, err := a.Object(ctx, name)
-	if err == nil && o.State != Sealed {
+	if errors.Is(err, fencing.ErrObjectNotFound) || err == nil && o.State != Sealed {
 		err = fmt.Errorf("read object %q of %q: %w", name.Object, name.Report, fencing.ErrObjectGone)
 	}
 	return o, err

@@ -82,7 +82,7 @@ func (c *upCommand) claim() (*stack.Folder, error) {
 func (c *upCommand) checkListen() error {
 	l, err := net.Listen("tcp", c.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is taken by another program: choose another address with --listen", c.Listen)
+		return fmt.Errorf("%s is taken by another program: choose another address with --listen, or FENCELINE_LISTEN=127.0.0.1:8081 make dev", c.Listen)
 	}
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)

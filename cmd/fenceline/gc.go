@@ -50,6 +50,9 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	if _, _, err := lease.New(pool).VerifyEpoch(ctx); err != nil {
 		return err
 	}
+	if err := staging.Claim(ctx, pool, bucket); err != nil {
+		return err
+	}
 	cfg := c.collectorSettings.config(c.retentionSettings)
 	cfg.Log = c.logger()
 	collector := gc.New(pool, bucket, cfg)
@@ -75,11 +78,11 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 func printEntry(w io.Writer, e gc.Entry, dryRun bool) {
 	done := map[string]string{
 		"condemned": "condemned", "put_off": "put off", "braked": "held back by the brake",
-		"deleted": "deleted", "delete_failed": "not deleted",
+		"deleted": "deleted", "delete_failed": "not deleted", "forgotten": "forgot",
 	}
 	would := map[string]string{
 		"condemned": "would condemn", "put_off": "would put off", "braked": "would be held back by the brake",
-		"deleted": "would delete",
+		"deleted": "would delete", "forgotten": "would forget",
 	}
 	verb := done[e.Action]
 	if dryRun {

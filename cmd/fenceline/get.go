@@ -62,7 +62,7 @@ func saveFile(path string, content io.Reader) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8]+".part")
+	temporary := filepath.Join(filepath.Dir(path), ".fenceline-"+rand.Text()[:8]+".part")
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err

@@ -23,6 +23,10 @@ type source struct {
 
 // openSource opens a regular file and reads it through. The caller closes its file.
 func openSource(path, contentType string) (_ *source, err error) {
+	// Looked at before it is opened: to open a pipe would wait for its other end.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: its size must be known before it is sent", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -32,13 +36,6 @@ func openSource(path, contentType string) (_ *source, err error) {
 			file.Close()
 		}
 	}()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file: its size must be known before it is sent", path)
-	}
 	head := make([]byte, 512)
 	n, err := io.ReadFull(file, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

@@ -11,15 +11,27 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// changeTimeout bounds a change, most of which is the wait for a lock, unless the caller's deadline is sooner.
+// changeTimeout bounds a change, most of which is the wait for a lock, unless the context says otherwise; a sooner deadline of the context counts.
 const changeTimeout = 30 * time.Second
+
+// limitKey is where a context keeps how long one change may take.
+type limitKey struct{}
+
+// WithLimit bounds each change that is made under the context, for requests that may take longer as a whole.
+func WithLimit(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, limitKey{}, d)
+}
 
 // Changes calls one of the catalog's functions, a transaction of its own, and collects the rows that it
 // answers. Once it is sent nothing but the deadline of ctx interrupts it: a caller that has gone away must not
 // turn a commit into a guess. Errors: *UnavailableError, with what is known of the outcome; any other error
 // is a fault that changed nothing.
 func Changes[T any](ctx context.Context, pool *pgxpool.Pool, query string, args pgx.NamedArgs) ([]T, error) {
-	deadline := time.Now().Add(changeTimeout)
+	limit, ok := ctx.Value(limitKey{}).(time.Duration)
+	if !ok {
+		limit = changeTimeout
+	}
+	deadline := time.Now().Add(limit)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
@@ -102,7 +114,7 @@ func fault(err error, sent Outcome) error {
 		return serverFault(answer)
 	case pgconn.SafeToRetry(err):
 		return &UnavailableError{Outcome: NotApplied, Cause: err}
-	case isConfiguration(err):
+	case isProgramming(err):
 		return err
 	default:
 		return &UnavailableError{Outcome: sent, Cause: err}
@@ -125,8 +137,9 @@ func serverFault(e *pgconn.PgError) error {
 	return e
 }
 
-// isConfiguration tells faults of the program from those of the connection: a row that does not fit.
-func isConfiguration(err error) bool {
+// isProgramming tells faults of the program from those of the connection: an answer that does not fit its struct. The
+// change has been made then; the tests are there so that nobody else meets it.
+func isProgramming(err error) bool {
 	var scan pgx.ScanArgError
-	return errors.As(err, &scan) || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, pgx.ErrTooManyRows)
+	return errors.As(err, &scan)
 }

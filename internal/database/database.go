@@ -4,6 +4,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -82,13 +83,23 @@ func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
 func Rows[T any](ctx context.Context, pool *pgxpool.Pool, query string, args pgx.NamedArgs) ([]T, error) {
 	rows, err := pool.Query(ctx, query, args)
 	if err != nil {
-		return nil, fault(err, NotApplied)
+		return nil, readFault(err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
 	if err != nil {
-		return nil, fault(err, NotApplied)
+		return nil, readFault(err)
 	}
 	return found, nil
+}
+
+// readFault tells what an error of a statement means that changes nothing, however it ended.
+func readFault(err error) error {
+	err = fault(err, NotApplied)
+	var away *UnavailableError
+	if errors.As(err, &away) {
+		return &UnavailableError{Outcome: NotApplied, Cause: away.Cause}
+	}
+	return err
 }
 
 // Row is Rows for at most one row; found tells whether there was one.

@@ -57,6 +57,11 @@ type Service struct {
 // Open assembles the parts. It sends nothing anywhere; an error is one of the configuration. The caller closes
 // the service.
 func Open(ctx context.Context, cfg Config) (*Service, error) {
+	if cfg.Collector.Schedule != "" {
+		if err := gc.ParseSchedule(cfg.Collector.Schedule); err != nil {
+			return nil, err
+		}
+	}
 	pool, err := database.Open(ctx, cfg.Database)
 	if err != nil {
 		return nil, err
@@ -121,6 +126,9 @@ func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("check the storage: %w", err)
 	}
+	if err := staging.Claim(ctx, s.Pool, s.Bucket); err != nil {
+		return nil, err
+	}
 	for _, w := range warnings {
 		s.log.WarnContext(ctx, w)
 	}
@@ -130,8 +138,8 @@ func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
 // checkTimeout bounds the checks before the service listens.
 const checkTimeout = time.Minute
 
-// Run checks, listens and serves until ctx ends. Then what is in flight is finished, and last the collector
-// stops where it is.
+// Run listens, checks, and serves until ctx ends: whoever connects before the checks have passed waits. Then what is
+// in flight is finished, and last the collector stops where it is.
 func (s *Service) Run(ctx context.Context) error {
 	var lc net.ListenConfig
 	address := s.cfg.API.Listen

@@ -62,6 +62,7 @@ func Empty(t testing.TB) *DB {
 	t.Cleanup(func() { drop(t, name) })
 	db.Pool = Open(t, database.Config{URL: db.URL, Pool: 20})
 	db.Owner = Open(t, database.Config{URL: db.OwnerURL, Pool: 4})
+	db.Exec(t, "UPDATE deployment SET deployment_id = gen_random_uuid()") // the template's copies are catalogs of their own
 	return db
 }
 

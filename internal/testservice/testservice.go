@@ -69,6 +69,7 @@ func StartOn(t testing.TB, db *testdb.DB, changes ...func(*service.Config)) *Ser
 		s.Close()
 	})
 	running := &Service{Service: s, DB: db, Storage: storage, URL: "http://" + listener.Addr().String()}
+	running.DoAs(t, "", http.MethodGet, "/livez", nil).Want(t, http.StatusOK) // it has passed its checks
 	running.Operator = running.NewKey(t, api.RoleOperator, "*")
 	running.Worker = running.NewKey(t, api.RoleWorker, "*")
 	running.Reader = running.NewKey(t, api.RoleReader, "*")

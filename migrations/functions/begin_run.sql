@@ -24,7 +24,9 @@ BEGIN
 
     UPDATE gc_run
     SET finished_at = v_now, outcome = 'abandoned', error = 'it stopped moving'
-    WHERE finished_at IS NULL AND beat_at + p_ttl_ms * interval '1 millisecond' <= v_now;
+    WHERE finished_at IS NULL
+      AND (beat_at + p_ttl_ms * interval '1 millisecond' <= v_now
+           OR beat_at - p_ttl_ms * interval '1 millisecond' >= v_now); -- the clock has stepped back
 
     IF EXISTS (SELECT FROM gc_pause) THEN
         RETURN QUERY SELECT 'paused', NULL::bigint;

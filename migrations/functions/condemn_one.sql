@@ -59,7 +59,10 @@ BEGIN
         brake_used_bytes = brake_used_bytes + CASE WHEN v_counted THEN v_bytes ELSE 0 END
     WHERE run_id = p_run;
 
-    PERFORM note_in_ledger(p_run, o, status, reason, NULL, p_now);
+    -- Of what is held back the first thousand are enough to see why: the rest would be written down pass by pass.
+    IF status <> 'braked' OR (SELECT braked FROM gc_run WHERE run_id = p_run) <= 1000 THEN
+        PERFORM note_in_ledger(p_run, o, status, reason, NULL, p_now);
+    END IF;
 END
 $$;
 

@@ -28,7 +28,7 @@ BEGIN
             = (v_report, p.object_epoch, p.object_counter, p.object_id);
     END IF;
 
-    IF o.object_id IS NULL AND p.object_id IS NOT NULL THEN
+    IF p.object_id IS NOT NULL AND (o.key, o.size, o.sha256) IS DISTINCT FROM (p.object_key, p.size, p.sha256) THEN
         status := 'object_gone'; -- collected so long ago that its tombstone is gone too
     ELSIF o.object_id IS NULL THEN
         status := 'object_not_found';

@@ -80,7 +80,13 @@ BEGIN
     more := more OR v_count = p_limit;
 
     DELETE FROM gc_ledger
-    WHERE (run_id, entry) IN (SELECT run_id, entry FROM gc_ledger WHERE at <= v_before ORDER BY run_id, entry LIMIT p_limit);
+    WHERE (run_id, entry) IN (
+        SELECT run_id, entry
+        FROM gc_ledger
+        WHERE run_id < (SELECT min(run_id) FROM gc_run WHERE started_at > v_before) -- this pass at least has begun since
+        ORDER BY run_id, entry
+        LIMIT p_limit
+    );
     GET DIAGNOSTICS v_count = ROW_COUNT;
     more := more OR v_count = p_limit;
     DELETE FROM gc_run WHERE finished_at <= v_before;

@@ -7,7 +7,13 @@ AS $$
 DECLARE
     v_wrong text;
 BEGIN
-    IF (NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id, NEW.prefix, NEW.content_type, NEW.filename,
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.state <> 'reserved' THEN
+            v_wrong := 'it begins as reserved, before its bytes are there';
+        ELSIF is_published(NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id) THEN
+            v_wrong := 'a version goes by its name, and must never show other bytes';
+        END IF;
+    ELSIF (NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id, NEW.prefix, NEW.content_type, NEW.filename,
         NEW.declared_size, NEW.declared_sha256, NEW.reserved_at)
        IS DISTINCT FROM
        (OLD.report_id, OLD.fence_epoch, OLD.fence_counter, OLD.object_id, OLD.prefix, OLD.content_type, OLD.filename,
@@ -26,7 +32,7 @@ BEGIN
         v_wrong := 'it is visible, and kept without limit';
     END IF;
     IF v_wrong IS NOT NULL THEN
-        RAISE EXCEPTION 'fenceline: object "%" of report "%" cannot be written so: %', OLD.object_id, OLD.report_id, v_wrong
+        RAISE EXCEPTION 'fenceline: object "%" of report "%" cannot be written so: %', NEW.object_id, NEW.report_id, v_wrong
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     RETURN NEW;
@@ -34,5 +40,5 @@ END
 $$;
 REVOKE ALL ON FUNCTION guard_object FROM PUBLIC;
 
-CREATE OR REPLACE TRIGGER guard_write BEFORE UPDATE ON object FOR EACH ROW EXECUTE FUNCTION guard_object();
+CREATE OR REPLACE TRIGGER guard_write BEFORE INSERT OR UPDATE ON object FOR EACH ROW EXECUTE FUNCTION guard_object();
 ALTER TABLE object ENABLE ALWAYS TRIGGER guard_write;

@@ -5,10 +5,13 @@ LANGUAGE plpgsql
 SET search_path = public, pg_temp
 AS $$
 DECLARE
-    v_wrong text;
+    v_wrong  text;
+    v_status text;
     r       report%ROWTYPE;
 BEGIN
     SELECT * INTO r FROM report WHERE report_id = NEW.report_id;
+    SELECT status INTO v_status
+    FROM judge_fence(r, NEW.fence_epoch, NEW.fence_counter, (SELECT max(floor_epoch) FROM epoch), NEW.published_at);
     IF TG_OP = 'UPDATE' THEN
         -- Only whether it is held, and that it was erased, which is for ever.
         IF to_jsonb(NEW) - ARRAY['held_at', 'held_by', 'erased_at', 'erased_by', 'erase_reason']
@@ -18,12 +21,10 @@ BEGIN
         END IF;
     ELSIF NEW.version IS DISTINCT FROM r.version + 1 THEN
         v_wrong := format('the next version is %s', r.version + 1);
-    ELSIF (NEW.fence_epoch, NEW.fence_counter) < (r.accepted_epoch, r.accepted_counter)
-       OR (NEW.fence_epoch, NEW.fence_counter) <= (r.barred_epoch, r.barred_counter)
-       OR (NEW.fence_epoch, NEW.fence_counter) > (r.granted_epoch, r.granted_counter) THEN
-        v_wrong := format('fence %s.%s is not between the highest accepted, %s.%s, and the highest granted, %s.%s, and above the barred, %s.%s',
-            NEW.fence_epoch, NEW.fence_counter, r.accepted_epoch, r.accepted_counter, r.granted_epoch, r.granted_counter,
-            r.barred_epoch, r.barred_counter);
+    ELSIF v_status IS NOT NULL THEN
+        v_wrong := format('fence %s.%s may not publish now: %s (accepted %s.%s, granted %s.%s, barred %s.%s)',
+            NEW.fence_epoch, NEW.fence_counter, v_status, r.accepted_epoch, r.accepted_counter,
+            r.granted_epoch, r.granted_counter, r.barred_epoch, r.barred_counter);
     ELSIF NEW.object_id IS NOT NULL AND NOT EXISTS (
         SELECT FROM object
         WHERE (report_id, fence_epoch, fence_counter, object_id) = (NEW.report_id, NEW.object_epoch, NEW.object_counter, NEW.object_id)

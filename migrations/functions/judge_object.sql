@@ -30,7 +30,7 @@ BEGIN
     IF reason IS NOT NULL THEN
         verdict := 'kept';
         until := NULL;
-    ELSIF until > p_now THEN
+    ELSIF coalesce(until, 'infinity') > p_now THEN
         verdict := 'kept';
         reason := 'within_retention';
     ELSIF is_frozen(o.report_id) THEN

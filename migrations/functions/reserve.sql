@@ -56,7 +56,10 @@ BEGIN
     WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object)
     FOR NO KEY UPDATE;
 
-    IF o.object_id IS NULL THEN
+    IF o.object_id IS NULL AND is_published(p_report, p_epoch, p_counter, p_object) THEN
+        -- Collected and forgotten; but a version still goes by its name, and must never show other bytes.
+        status := 'object_exists';
+    ELSIF o.object_id IS NULL THEN
         INSERT INTO object (report_id, fence_epoch, fence_counter, object_id, prefix, state, content_type, filename,
                             declared_size, declared_sha256, reserved_at, upload_until, eligible_at)
         VALUES (p_report, p_epoch, p_counter, p_object, p_prefix, 'reserved', p_content_type, p_filename,

@@ -1,0 +1,74 @@
+package staging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fenceline/fenceline/internal/database"
+)
+
+// ErrForeignBucket reports that the bucket, under its prefix, belongs to another catalog. Both would hand out the same
+// keys, and each collector would delete what the other shows.
+var ErrForeignBucket = errors.New("the bucket belongs to another catalog: use another bucket, or another --s3-prefix")
+
+// Claim makes the bucket, under its prefix, that of the catalog in the database of pool, unless it is already: the
+// object "<prefix>owner" says whose it is. Nothing overrides it. Errors: ErrForeignBucket, ErrStorageUnavailable,
+// database.ErrUnavailable.
+func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
+	const query = `SELECT deployment_id::text AS id FROM deployment`
+	type row struct{ ID string }
+	catalog, found, err := database.Row[row](ctx, pool, query, nil)
+	if err == nil && !found {
+		err = errors.New("the catalog has no id")
+	}
+	if err == nil {
+		err = b.claim(ctx, catalog.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("claim the bucket: %w", err)
+	}
+	return nil
+}
+
+func (b *Bucket) claim(ctx context.Context, id string) error {
+	key := b.prefix + "owner"
+	owner, err := b.owner(ctx, key)
+	if errors.Is(err, ErrNoBytes) {
+		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader([]byte(id)), IfNoneMatch: aws.String("*"),
+		})
+		if status := statusOf(err); err != nil && status != http.StatusPreconditionFailed && status != http.StatusConflict {
+			return fmt.Errorf("create %q: %w", key, storageError(err))
+		}
+		owner, err = b.owner(ctx, key) // whoever was first
+	}
+	if err != nil {
+		return err
+	}
+	if owner != id {
+		return fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
+	}
+	return nil
+}
+
+// owner reads whose the bucket is.
+func (b *Bucket) owner(ctx context.Context, key string) (string, error) {
+	got, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(b.name), Key: aws.String(key)})
+	if err != nil {
+		return "", fmt.Errorf("read %q: %w", key, storageError(err))
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(got.Body, 1024))
+	if err != nil {
+		return "", fmt.Errorf("read %q: %w: %w", key, ErrStorageUnavailable, err)
+	}
+	return string(text), nil
+}
