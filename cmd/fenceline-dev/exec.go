@@ -78,8 +78,9 @@ func (c *execCommand) withPlatform(ctx context.Context, folder *stack.Folder) (e
 	return failure
 }
 
-// startThrowaway starts a platform that listens on any free port.
-func startThrowaway(ctx context.Context, folder *stack.Folder, retention time.Duration, restart bool) (*platform, error) {
+// startThrowaway starts a platform that listens on any free port; extra are further settings of the service, as
+// environment variables.
+func startThrowaway(ctx context.Context, folder *stack.Folder, retention time.Duration, restart bool, extra ...string) (*platform, error) {
 	settings, err := settings(retention)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func startThrowaway(ctx context.Context, folder *stack.Folder, retention time.Du
 	return startPlatform(ctx, folder, platformConfig{
 		postgres: throwawayPostgres(),
 		listen:   fmt.Sprintf("127.0.0.1:%d", port),
-		settings: settings,
+		settings: append(settings, extra...),
 		restart:  restart,
 	})
 }

@@ -60,20 +60,7 @@ func (c *tormentCommand) Run() (err error) {
 
 // startPlatform starts a service that comes back when it is killed, and remembers all leases for the checker.
 func (c *tormentCommand) startPlatform(ctx context.Context, folder *stack.Folder) (*platform, error) {
-	settings, err := settings(c.Retention)
-	if err != nil {
-		return nil, err
-	}
-	port, err := stack.FreePort(0)
-	if err != nil {
-		return nil, err
-	}
-	return startPlatform(ctx, folder, platformConfig{
-		postgres: throwawayPostgres(),
-		listen:   fmt.Sprintf("127.0.0.1:%d", port),
-		settings: append(settings, "FENCELINE_RETENTION_LEASES=24h"),
-		restart:  true,
-	})
+	return startThrowaway(ctx, folder, c.Retention, true, "FENCELINE_RETENTION_LEASES=24h")
 }
 
 // torment is one torment under way.
