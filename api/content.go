@@ -36,6 +36,9 @@ func (s *Server) getVersionContent(c echo.Context) error {
 	if p.Object == nil {
 		return &catalog.WithdrawnError{Version: p.Version, Fence: p.Fence, PublishedAt: p.PublishedAt}
 	}
+	if p.ErasedAt != nil {
+		return catalog.ErrErased
+	}
 	return s.sendContent(c, p)
 }
 

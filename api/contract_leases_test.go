@@ -221,7 +221,7 @@ func TestALeaseIsAskedForWithinItsLimits(t *testing.T) {
 		"over a day":           {"ttl_ms", doc{"holder": "w", "ttl_ms": 86400001}},
 		"negative":             {"ttl_ms", doc{"holder": "w", "ttl_ms": -1}},
 		"a text":               {"ttl_ms", doc{"holder": "w", "ttl_ms": "30s"}},
-		"waiting":              {"wait_ms", doc{"holder": "w", "ttl_ms": 30000, "wait_ms": 1}},
+		"waiting for long":     {"wait_ms", doc{"holder": "w", "ttl_ms": 30000, "wait_ms": 60001}},
 		"waiting in the past":  {"wait_ms", doc{"holder": "w", "ttl_ms": 30000, "wait_ms": -1}},
 		"a member of no sense": {"ttl", doc{"holder": "w", "ttl_ms": 30000, "ttl": 1}},
 	} {

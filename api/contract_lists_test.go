@@ -60,16 +60,19 @@ func lists(t *testing.T) (w *world, rows map[string]int, known map[string][]stri
 	w.DB.Exec(t, "UPDATE test_clock SET ahead = '25 h'")
 	second := w.grant(t, "a", "m1")
 	w.DoAs(t, w.Worker, "PUT", objectPath("a", second, "o1"), nil).Want(t, 201)
+	for _, refused := range []string{"1.1", "1.8", "1.9"} {
+		w.withdraw(t, "a", refused, "refused").Want(t, 409)
+	}
 	for range 3 {
 		w.collect(t, true)
 	}
 	rows = map[string]int{
 		"/v1/reports": 4, "/v1/reports/a/leases": 5, "/v1/reports/a/objects": 4, "/v1/reports/a/objects?state=reserved": 4,
-		"/v1/reports/a/objects?state=sealed": 0, "/v1/reports/a/publications": 3, "/v1/gc/runs": 3, "/v1/gc/runs/1/objects": 12,
+		"/v1/reports/a/objects?state=sealed": 0, "/v1/reports/a/publications": 3, "/v1/reports/a/refusals": 3, "/v1/gc/runs": 3, "/v1/gc/runs/1/objects": 12,
 	}
 	known = map[string][]string{
 		"/v1/reports": {"report"}, "/v1/reports/a/leases": {"lease_id"}, "/v1/reports/a/objects": {"fence", "object_id"},
-		"/v1/reports/a/objects?state=reserved": {"fence", "object_id"}, "/v1/reports/a/publications": {"version"},
+		"/v1/reports/a/objects?state=reserved": {"fence", "object_id"}, "/v1/reports/a/publications": {"version"}, "/v1/reports/a/refusals": {"presented"},
 		"/v1/gc/runs": {"run_id"}, "/v1/gc/runs/1/objects": {"report", "fence", "object_id"},
 	}
 	return w, rows, known

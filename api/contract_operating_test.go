@@ -32,9 +32,9 @@ func TestTheStatusTellsWhatNeedsALook(t *testing.T) {
 		c.API.Warnings = []string{"something was allowed"}
 	})
 	got := w.Do(t, "GET", "/v1/status", nil).Want(t, 200)
-	members(t, got, "version", "epoch", "checks", "last_gc_run", "warnings")
+	members(t, got, "version", "epoch", "checks", "last_gc_run", "gc_paused_since", "frozen", "warnings")
 	equal(t, got, doc{
-		"version": "1.2.3", "last_gc_run": nil, "warnings": []string{"something was allowed"},
+		"version": "1.2.3", "last_gc_run": nil, "gc_paused_since": nil, "frozen": []string{}, "warnings": []string{"something was allowed"},
 		"checks": []doc{{"name": "process", "status": "ok"}, {"name": "schema", "status": "ok"}, {"name": "database", "status": "ok"}},
 	})
 	pass := w.collect(t, true)

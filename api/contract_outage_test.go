@@ -193,13 +193,20 @@ func TestAFaultInsideIs500AndShowsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	fence := w.published(t, "july", "hello", nil)
-	for _, table := range []string{"report", "publication", "lease", "object", "epoch", "gc_run", "gc_ledger"} {
+	for _, table := range []string{
+		"report", "publication", "lease", "object", "epoch", "gc_run", "gc_ledger", "gc_pause", "refusal", "frozen_reports", "service_default",
+	} {
 		w.DB.Exec(t, "ALTER TABLE "+table+" RENAME TO lost_"+table)
 	}
 	bodies := map[string]doc{
 		"PUT /v1/reports/:report/leases/:lease_id": {"holder": "w", "ttl_ms": 1000},
 		"POST /v1/reports/:report/lease/revoke":    {"reason": "x"},
 		"POST /v1/reports/:report/publications":    {"fence": fence, "object_id": "july.csv"},
+
+		"PATCH /v1/reports/:report/settings":                   {},
+		"POST /v1/reports/:report/publications/:version/erase": {"reason": "x"},
+		"POST /v1/freeze":   {"pattern": "july"},
+		"POST /v1/unfreeze": {"pattern": "july"},
 	}
 	for _, r := range api.Routes() {
 		if r.Role == "" {

@@ -67,18 +67,6 @@ func TestAWithdrawnReportSaysSinceWhen(t *testing.T) {
 	}
 }
 
-func TestWaitingForAChangeIsNotThereYet(t *testing.T) {
-	t.Parallel()
-	w := begin(t)
-	w.published(t, "july", "hello", nil)
-	for _, fine := range []string{"?wait_ms=0", "?wait_ms=0&presign=false"} {
-		w.get(t, july+fine).Want(t, 200)
-	}
-	for _, bad := range []string{"1", "60000", "-1", "x", "0.0"} {
-		equal(t, w.get(t, july+"?wait_ms="+bad).Refused(t, 400, "invalid_request"), doc{"field": "wait_ms"})
-	}
-}
-
 func TestAPresignedDownloadNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -35,7 +35,7 @@ func (s *Server) limitTime(r route) echo.MiddlewareFunc {
 func (s *Server) limitWhole(c echo.Context, r route, next echo.HandlerFunc) error {
 	limit := max(r.Limit, s.cfg.RequestTimeout)
 	ctx := database.WithLimit(c.Request().Context(), s.cfg.RequestTimeout)
-	if r.Mutates {
+	if r.Mutates && !r.Waits {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -47,6 +47,20 @@ func (s *Server) limitWhole(c echo.Context, r route, next echo.HandlerFunc) erro
 	}
 	c.SetRequest(c.Request().WithContext(ctx))
 	return next(c)
+}
+
+// untilDraining is ctx, ended as soon as the server begins to shut down: whoever waits asks again elsewhere. It
+// must be cancelled.
+func (s *Server) untilDraining(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-s.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // limitPauses lets a streaming request go on as long as bytes flow. A pause

@@ -37,14 +37,16 @@ func rules() []rule {
 		{is: echo.ErrNotFound, status: http.StatusNotFound, code: "not_found", detail: "There is nothing at this address."},
 		{is: echo.ErrMethodNotAllowed, status: http.StatusMethodNotAllowed, code: "method_not_allowed", detail: "This address does not know the method; the Allow header lists those that it does."},
 
-		{is: fencing.ErrReportNotFound, status: http.StatusNotFound, code: "report_not_found", detail: "There is no such report: it comes into being with its first lease."},
+		{is: fencing.ErrReportNotFound, status: http.StatusNotFound, code: "report_not_found", detail: "There is no such report: it comes into being with its first lease or setting."},
 		{is: fencing.ErrStaleFence, status: http.StatusConflict, code: "stale_fence", detail: "The work was done under a grant that has been overtaken: nothing was changed. Start anew under a new lease.", fill: bothFences},
 		{is: fencing.ErrNotGranted, status: http.StatusConflict, code: "fence_not_granted", detail: "The fence is above every one that was ever granted for the report.", fill: grantedFence},
+		{is: fencing.ErrFrozen, status: http.StatusConflict, code: "frozen", detail: "The report only resolves for now: an operator has frozen it."},
 		{is: fencing.ErrLeaseNotLive, status: http.StatusConflict, code: "lease_not_live", detail: "The report takes changes only while the fence's lease is live, and it is not."},
 		{is: fencing.ErrObjectNotFound, status: http.StatusNotFound, code: "object_not_found", detail: "There is no such object under this fence."},
 		{is: fencing.ErrObjectGone, status: http.StatusGone, code: "object_gone", detail: "The object was condemned or collected, and cannot come back."},
 
 		{is: lease.ErrBusy, status: http.StatusConflict, code: "busy", detail: "Another lease of the report is live.", fill: holder},
+		{is: lease.ErrTooManyWaiting, status: http.StatusTooManyRequests, code: "rate_limited", detail: "Too many requests wait for leases here.", fill: retrySoon},
 		{is: lease.ErrLost, status: http.StatusGone, code: "lease_lost", detail: "The lease has ended and stays ended: choose a new lease id.", fill: lostReason},
 		{is: lease.ErrIDReused, status: http.StatusUnprocessableEntity, code: "lease_id_reused", detail: "The lease id is known with another holder or ttl: choose a new one for each grant."},
 		{is: lease.ErrCounterExhausted, status: http.StatusConflict, code: "counter_exhausted", detail: "The report's counter has reached its end: the operator advances the epoch."},
@@ -63,10 +65,15 @@ func rules() []rule {
 		{is: catalog.ErrExpectedVersionRequired, status: http.StatusPreconditionRequired, code: "expected_version_required", detail: "This fence has published already: say with expected_version which version the next publish follows."},
 		{is: catalog.ErrVersionConflict, status: http.StatusPreconditionFailed, code: "version_conflict", detail: "The present version is not the expected one.", fill: bothVersions},
 		{is: catalog.ErrVersionNotFound, status: http.StatusNotFound, code: "version_not_found", detail: "The report has no such version."},
+		{is: catalog.ErrErased, status: http.StatusGone, code: "erased", detail: "The bytes of this version were erased."},
+		{is: catalog.ErrVersionInUse, status: http.StatusConflict, code: "object_in_use", detail: "A version that shows the object is visible or held."},
+		{is: catalog.ErrInvalidSetting, status: http.StatusBadRequest, code: "invalid_request", detail: "The setting cannot have this value.", fill: setting},
+		{is: catalog.ErrTooManyWatching, status: http.StatusTooManyRequests, code: "rate_limited", detail: "Too many requests wait for reports to change here.", fill: retrySoon},
 		{is: catalog.ErrNotPublished, status: http.StatusNotFound, code: "not_published", detail: "Nothing was published for the report yet."},
 		{is: catalog.ErrWithdrawn, status: http.StatusGone, code: "withdrawn", detail: "The report is withdrawn.", fill: withdrawal},
 
 		{is: gc.ErrAlreadyRunning, status: http.StatusConflict, code: "already_running", detail: "A pass of the collector is under way.", fill: runUnderWay},
+		{is: gc.ErrPaused, status: http.StatusConflict, code: "paused", detail: "The collector is paused: POST /v1/gc/resume lets it go on."},
 		{is: gc.ErrRunNotFound, status: http.StatusNotFound, code: "run_not_found", detail: "There is no such run of the collector, or its record was forgotten."},
 
 		{is: database.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The database cannot decide at the moment.", fill: knownOutcome},
@@ -135,6 +142,13 @@ func bothBytes(err error, p *problem) {
 func bothVersions(err error, p *problem) {
 	if e, ok := errors.AsType[*catalog.VersionConflictError](err); ok {
 		p.with("expected", e.Expected).with("actual", e.Actual)
+	}
+}
+
+func setting(err error, p *problem) {
+	if e, ok := errors.AsType[*catalog.SettingError](err); ok {
+		p.with("field", e.Name)
+		p.Detail = e.Error() + "."
 	}
 }
 

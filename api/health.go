@@ -54,8 +54,10 @@ func (s *Server) checkAll(ctx context.Context) []checkResult {
 
 	results := make([]checkResult, 1+len(s.cfg.Ready))
 	results[0] = checkResult{Name: "process", Status: "ok"}
-	if s.draining.Load() {
+	select {
+	case <-s.draining:
 		results[0].Status = "draining"
+	default:
 	}
 	var checks sync.WaitGroup
 	for i, check := range s.cfg.Ready {

@@ -15,7 +15,7 @@ import (
 func TestAKeyThatWasMadeOpensUntilItEnds(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)
-	keys := api.NewKeys(db.Pool)
+	keys := api.NewKeys(db.Pool, nil)
 
 	key, secret, err := keys.Create(t.Context(), api.NewKey{Name: "night run", Role: api.RoleWorker, Pattern: "sales.*"})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestAKeyThatWasMadeOpensUntilItEnds(t *testing.T) {
 
 func TestOnlyTheWholeSecretOpens(t *testing.T) {
 	t.Parallel()
-	keys := api.NewKeys(testdb.New(t).Pool)
+	keys := api.NewKeys(testdb.New(t).Pool, nil)
 	made := func() string {
 		_, secret, err := keys.Create(t.Context(), api.NewKey{Name: "a", Role: api.RoleReader, Pattern: "*"})
 		if err != nil {
@@ -79,7 +79,7 @@ func TestOnlyTheWholeSecretOpens(t *testing.T) {
 func TestADatabaseThatIsAwayRefusesNobody(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)
-	keys := api.NewKeys(db.Pool)
+	keys := api.NewKeys(db.Pool, nil)
 	_, secret, err := keys.Create(t.Context(), api.NewKey{Name: "a", Role: api.RoleReader, Pattern: "*"})
 	if err != nil {
 		t.Fatal(err)

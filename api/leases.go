@@ -49,11 +49,17 @@ func (s *Server) acquireLease(c echo.Context) error {
 	if err := s.checkTTL(*body.TTL); err != nil {
 		return err
 	}
-	if body.Wait != 0 {
-		return invalid("wait_ms", "wait_ms must be 0: this release does not wait for leases yet.")
+	if err := checkWait(body.Wait); err != nil {
+		return err
 	}
-	grant, err := s.cfg.Leases.Acquire(c.Request().Context(),
-		lease.Request{Report: report, Lease: id, Holder: body.Holder, TTL: *body.TTL})
+	ctx := c.Request().Context()
+	if body.Wait > 0 {
+		waiting, stop := s.untilDraining(ctx)
+		defer stop()
+		ctx = waiting
+	}
+	grant, err := s.cfg.Leases.Acquire(ctx,
+		lease.Request{Report: report, Lease: id, Holder: body.Holder, TTL: *body.TTL, Wait: body.Wait})
 	if err != nil {
 		return err
 	}
@@ -73,8 +79,18 @@ func (s *Server) acquireLease(c echo.Context) error {
 		Replayed  bool             `json:"replayed,omitzero"`
 	}{
 		Result: "acquired", Report: report, LeaseID: id, Holder: grant.Holder, Fence: grant.Fence,
-		Remaining: grant.Remaining, Version: grant.Version, Replayed: grant.Replayed,
+		Remaining: grant.Remaining, Waited: grant.Waited, Version: grant.Version, Replayed: grant.Replayed,
 	})
+}
+
+// longestWait is how long a request may wait for a lease to end, or for a report to change.
+const longestWait = time.Minute
+
+func checkWait(wait time.Duration) error {
+	if wait < 0 || wait > longestWait {
+		return invalid("wait_ms", fmt.Sprintf("wait_ms must be from 0 to %d.", longestWait.Milliseconds()))
+	}
+	return nil
 }
 
 func (s *Server) checkTTL(ttl time.Duration) error {
@@ -140,8 +156,8 @@ func (s *Server) revokeLease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := utf8.RuneCountInString(body.Reason); n < 1 || n > 1000 {
-		return invalid("reason", "reason must have 1 to 1000 characters.")
+	if err := checkReason(body.Reason); err != nil {
+		return err
 	}
 	revocation := lease.Revocation{Report: reportOf(c), Reason: body.Reason, By: keyOf(c).ID}
 	if body.Fence != nil {

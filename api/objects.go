@@ -95,6 +95,7 @@ func (s *Server) reserveObject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	declared.By = keyOf(c).ID
 	r, err := s.cfg.Objects.Reserve(c.Request().Context(), name, declared)
 	if err != nil {
 		return err
@@ -172,8 +173,9 @@ type objectView struct {
 	ReservedAt  time.Time        `json:"reserved_at"`
 	SealedAt    *time.Time       `json:"sealed_at,omitzero"`
 
-	// KeptBecause is why the collector leaves it: visible, within_retention, live_lease; null if nothing
-	// keeps it. EligibleAt is from when the collector may take it; null while it is visible.
+	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen;
+	// null if nothing keeps it. EligibleAt is from when the collector may take it; null while something keeps it
+	// without limit.
 	KeptBecause *string    `json:"kept_because"`
 	EligibleAt  *time.Time `json:"eligible_at"`
 	// CondemnedBecause and PurgeAfter say why it was taken, and from when its bytes may be deleted.

@@ -36,6 +36,16 @@ func (p Pattern) Covers(report string) bool {
 	return report == string(p)
 }
 
+// Contains tells whether every report that the other pattern covers is covered by this one.
+func (p Pattern) Contains(other Pattern) bool {
+	mine, isPrefix := strings.CutSuffix(string(p), "*")
+	theirs, _ := strings.CutSuffix(string(other), "*")
+	if isPrefix {
+		return strings.HasPrefix(theirs, mine)
+	}
+	return p == other
+}
+
 // Range is the half-open interval [From, To) of report ids in byte order, as a
 // query with COLLATE "C" compares them: `id >= from AND id < to`. So no prefix
 // is ever matched by LIKE, to which `_` means something else.

@@ -167,12 +167,15 @@ type publicationView struct {
 	Metadata       map[string]string `json:"metadata"`
 	Visible        bool              `json:"visible"` // it is the newest
 	IdempotencyKey string            `json:"idempotency_key"`
+	HeldAt         *time.Time        `json:"held_at,omitzero"`
+	ErasedAt       *time.Time        `json:"erased_at,omitzero"`
 }
 
 func viewPublication(p catalog.Publication) publicationView {
 	return publicationView{
 		Report: p.Report, Version: p.Version, Object: viewReceipt(p.Object), Fence: p.Fence, PublishedAt: p.PublishedAt,
 		Metadata: p.Metadata, Visible: p.Visible, IdempotencyKey: p.IdempotencyKey,
+		HeldAt: p.HeldAt, ErasedAt: p.ErasedAt,
 	}
 }
 

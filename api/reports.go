@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -47,10 +50,15 @@ func (s *Server) getReport(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if wait := c.QueryParam("wait_ms"); wait != "" && wait != "0" {
-		return invalid("wait_ms", "wait_ms must be 0: this release does not wait for changes yet.")
+	wait, err := queryWait(c)
+	if err != nil {
+		return err
 	}
-	p, err := s.cfg.Catalog.Visible(c.Request().Context(), reportOf(c))
+	known := c.Request().Header.Values("If-None-Match")
+	if presign { // which is of no use to a reader that has it already
+		known, wait = nil, 0
+	}
+	p, err := s.awaitVisible(c.Request().Context(), reportOf(c), known, wait)
 	if err != nil {
 		return err
 	}
@@ -58,7 +66,7 @@ func (s *Server) getReport(c echo.Context) error {
 	if !presign {
 		header.Set("ETag", tag)
 		header.Set(echo.HeaderCacheControl, "no-cache")
-		if matches(c.Request().Header.Values("If-None-Match"), tag) {
+		if matches(known, tag) {
 			return c.NoContent(http.StatusNotModified)
 		}
 		return writeJSON(c, http.StatusOK, view)
@@ -71,6 +79,53 @@ func (s *Server) getReport(c echo.Context) error {
 	view.Download = &downloadView{URL: download.URL, ExpiresAt: download.ExpiresAt, ETag: etag}
 	header.Set(echo.HeaderCacheControl, "no-store")
 	return writeJSON(c, http.StatusOK, view)
+}
+
+// queryWait reads how long a reader wants to wait for a change.
+func queryWait(c echo.Context) (time.Duration, error) {
+	text := c.QueryParam("wait_ms")
+	if text == "" {
+		return 0, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		ms = -1
+	}
+	wait := time.Duration(ms) * time.Millisecond
+	return wait, checkWait(wait)
+}
+
+// awaitVisible resolves a report, and while that is what the reader knows already, waits for a change. A reader
+// that says nothing of what it knows waits for what is not there: the first publication, or the end of a withdrawal.
+func (s *Server) awaitVisible(ctx context.Context, report fencing.ReportID, known []string, wait time.Duration) (catalog.Publication, error) {
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if wait > 0 {
+		var stop context.CancelFunc
+		waiting, stop = s.untilDraining(waiting)
+		defer stop()
+	}
+	for {
+		p, err := s.cfg.Catalog.Visible(ctx, report)
+		version, waits := worthWaiting(p, err, known)
+		if !waits || waiting.Err() != nil {
+			return p, err
+		}
+		if full := s.cfg.Catalog.AwaitChange(waiting, report, version); errors.Is(full, catalog.ErrTooManyWatching) {
+			return p, full
+		}
+	}
+}
+
+// worthWaiting tells whether a reader that knows those tags has not got anything new, and the version that it saw.
+func worthWaiting(p catalog.Publication, err error, known []string) (version int64, waits bool) {
+	if err == nil {
+		return p.Version, matches(known, versionTag(p.Version, p.Fence))
+	}
+	if w, ok := errors.AsType[*catalog.WithdrawnError](err); ok {
+		return w.Version, len(known) == 0 || matches(known, versionTag(w.Version, w.Fence))
+	}
+	return 0, errors.Is(err, catalog.ErrNotPublished) || errors.Is(err, fencing.ErrReportNotFound)
 }
 
 // namesOf is the range of reports' ids as the catalog takes it.

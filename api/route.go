@@ -21,6 +21,10 @@ type route struct {
 	// outcome, and a client that hangs up does not interrupt it.
 	Mutates bool
 
+	// Waits says that the request may wait for something to happen before it
+	// changes anything, so that it ends when its client hangs up.
+	Waits bool
+
 	// Streams says that the answer may take longer than a request's time limit,
 	// as long as bytes flow.
 	Streams bool

@@ -9,6 +9,9 @@ import (
 // where the storage cannot vouch for their digest.
 const longestSeal = 15 * time.Minute
 
+// longestWaiting bounds the requests that wait for a lease to end or a report to change.
+const longestWaiting = longestWait + 30*time.Second
+
 // domainRoutes are the routes of the contract, each a method of the part that it belongs to.
 func (s *Server) domainRoutes() []route {
 	const (
@@ -18,7 +21,7 @@ func (s *Server) domainRoutes() []route {
 		publication = report + "/publications/:version"
 	)
 	return []route{
-		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.acquireLease},
+		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Waits: true, Limit: longestWaiting, Handler: s.acquireLease},
 		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Handler: s.renewLease},
 		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.releaseLease},
 		{Method: http.MethodGet, Path: lease, Role: RoleWorker, Handler: s.getLease},
@@ -34,13 +37,24 @@ func (s *Server) domainRoutes() []route {
 
 		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: longestSeal, Handler: s.publish},
 		{Method: http.MethodGet, Path: report + "/publications", Role: RoleReader, Query: pageQuery("idempotency_key"), Handler: s.listPublications},
+		{Method: http.MethodPut, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.holdVersion},
+		{Method: http.MethodDelete, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.unholdVersion},
+		{Method: http.MethodPost, Path: publication + "/erase", Role: RoleOperator, Mutates: true, Handler: s.eraseVersion},
 		{Method: http.MethodGet, Path: publication, Role: RoleReader, Handler: s.getPublication},
 		{Method: http.MethodGet, Path: publication + "/content", Role: RoleReader, Streams: true, Handler: s.getVersionContent},
 
 		{Method: http.MethodGet, Path: "/v1/reports", Role: RoleReader, Query: pageQuery("prefix"), Handler: s.listReports},
-		{Method: http.MethodGet, Path: report, Role: RoleReader, Query: []string{"presign", "wait_ms"}, Handler: s.getReport},
+		{Method: http.MethodGet, Path: report, Role: RoleReader, Limit: longestWaiting, Query: []string{"presign", "wait_ms"}, Handler: s.getReport},
 		{Method: http.MethodGet, Path: report + "/content", Role: RoleReader, Streams: true, Handler: s.getContent},
 
+		{Method: http.MethodGet, Path: report + "/settings", Role: RoleOperator, Handler: s.getSettings},
+		{Method: http.MethodPatch, Path: report + "/settings", Role: RoleOperator, Mutates: true, Handler: s.changeSettings},
+		{Method: http.MethodGet, Path: report + "/refusals", Role: RoleOperator, Query: pageQuery(), Handler: s.listRefusals},
+		{Method: http.MethodPost, Path: "/v1/freeze", Role: RoleOperator, Mutates: true, Handler: s.freeze},
+		{Method: http.MethodPost, Path: "/v1/unfreeze", Role: RoleOperator, Mutates: true, Handler: s.unfreeze},
+
+		{Method: http.MethodPost, Path: "/v1/gc/pause", Role: RoleOperator, Mutates: true, Handler: s.pauseCollector},
+		{Method: http.MethodPost, Path: "/v1/gc/resume", Role: RoleOperator, Mutates: true, Handler: s.resumeCollector},
 		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Mutates: true, Handler: s.startRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -83,7 +82,7 @@ type Server struct {
 	cfg      Config
 	echo     *echo.Echo
 	log      *slog.Logger
-	draining atomic.Bool
+	draining chan struct{} // closed when the shutdown begins
 }
 
 // New assembles a server; nothing listens before [Server.Run].
@@ -98,7 +97,7 @@ func New(cfg Config) *Server {
 		cfg.Authenticate = func(context.Context, string) (Key, error) { return Key{}, ErrUnauthenticated }
 	}
 
-	s := &Server{cfg: cfg, echo: echo.New(), log: cfg.Log}
+	s := &Server{cfg: cfg, echo: echo.New(), log: cfg.Log, draining: make(chan struct{})}
 	s.echo.Pre(routeByDecodedPath)
 	s.echo.Use(requestID, s.answerAndLog, recoverPanics)
 	routes := s.serviceRoutes()
@@ -138,8 +137,8 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve answers on listener, which it closes, until ctx ends. Then /readyz says
-// that the service is going, nothing new is accepted, and what is in flight has
-// Config.ShutdownTimeout to finish. It returns nil if all of it did.
+// that the service is going, nothing new is accepted, whoever waits for a lease or a change is let go, and what
+// is in flight has Config.ShutdownTimeout to finish. It returns nil if all of it did. A server serves once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	// Requests must outlive ctx, whose end only begins the shutdown.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -156,7 +155,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	s.draining.Store(true)
+	close(s.draining)
 	s.log.InfoContext(ctx, "shutting down", "timeout", s.cfg.ShutdownTimeout.String())
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ShutdownTimeout)
 	defer cancel()

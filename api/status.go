@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -57,17 +58,34 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	paused, by, err := s.cfg.Collector.PausedSince(ctx)
+	if err != nil {
+		return err
+	}
+	frozen, err := s.cfg.Catalog.FrozenReports(ctx)
+	if err != nil {
+		return err
+	}
 	status := struct {
 		Version  string        `json:"version"`
 		Epoch    epochView     `json:"epoch"`
 		Checks   []checkResult `json:"checks"`
 		LastRun  *runView      `json:"last_gc_run"`
+		Paused   *time.Time    `json:"gc_paused_since"`
+		Frozen   []string      `json:"frozen"`
 		Warnings []string      `json:"warnings"`
 	}{
-		Version: s.cfg.Version, Epoch: epochView(e), Checks: s.checkAll(ctx), Warnings: s.cfg.Warnings,
+		Version: s.cfg.Version, Epoch: epochView(e), Checks: s.checkAll(ctx), Paused: paused, Frozen: []string{},
+		Warnings: slices.Clone(s.cfg.Warnings),
 	}
 	if !e.Verified {
 		status.Warnings = append(status.Warnings, "the database is not the one whose identity was verified: changes are refused")
+	}
+	if paused != nil {
+		status.Warnings = append(status.Warnings, "the collector is paused, by "+by)
+	}
+	for _, f := range frozen {
+		status.Frozen = append(status.Frozen, f.Pattern)
 	}
 	if len(runs) > 0 {
 		last := viewRun(runs[0])

@@ -33,7 +33,7 @@ func (d desk) batch(t *testing.T, elements ...element) ([]string, error) {
 	}
 	var statuses []string
 	err = d.db.Pool.QueryRow(t.Context(),
-		"SELECT array_agg(status ORDER BY place) FROM publish($1::jsonb, 3600000)", string(requests)).Scan(&statuses)
+		"SELECT array_agg(status ORDER BY place) FROM publish($1::jsonb)", string(requests)).Scan(&statuses)
 	return statuses, err
 }
 

@@ -17,6 +17,8 @@ type Publication struct {
 	Metadata       map[string]string
 	PublishedAt    time.Time
 	Visible        bool // it was the newest when it was read
+	HeldAt         *time.Time
+	ErasedAt       *time.Time
 }
 
 // Object is a publication's receipt of the object that it shows.
@@ -46,6 +48,8 @@ type receiptRow struct {
 	IdempotencyKey string            `json:"idempotency_key"`
 	Metadata       map[string]string `json:"metadata"`
 	Visible        bool              `json:"-"`
+	HeldAt         *time.Time        `json:"-"`
+	ErasedAt       *time.Time        `json:"-"`
 	PublishedAt    time.Time         `json:"published_at"`
 }
 
@@ -53,7 +57,7 @@ type receiptRow struct {
 const selectPublications = `
 	SELECT report_id, p.version, p.fence_epoch, p.fence_counter, p.object_epoch, p.object_counter, p.object_id,
 	       p.object_key, p.size, encode(p.sha256, 'hex') AS sha256, p.content_type, p.filename, p.idempotency_key, p.metadata,
-	       p.published_at, p.version = r.version AS visible
+	       p.published_at, p.version = r.version AS visible, p.held_at, p.erased_at
 	FROM publication p
 	JOIN report r USING (report_id)`
 
@@ -61,6 +65,7 @@ func (r receiptRow) publication(report fencing.ReportID) Publication {
 	p := Publication{
 		Report: report, Version: r.Version, Fence: fencing.Fence{Epoch: r.FenceEpoch, Counter: r.FenceCounter},
 		IdempotencyKey: r.IdempotencyKey, Metadata: r.Metadata, PublishedAt: r.PublishedAt, Visible: r.Visible,
+		HeldAt: r.HeldAt, ErasedAt: r.ErasedAt,
 	}
 	if r.ObjectID == nil {
 		return p

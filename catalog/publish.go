@@ -17,8 +17,19 @@ import (
 
 // Config says how long things last. The zero value of every field is the default named beside it.
 type Config struct {
-	// Retention is how long a version's object is kept after another has become visible. Default 14 days.
-	Retention time.Duration
+	// Fencing, PublishesPerGrant, Retention and KeepVersions are the service's defaults of the reports' settings.
+	// Default Granted, Many, 14 days and 0.
+	Fencing           Mode
+	PublishesPerGrant PublishesPerGrant
+	Retention         time.Duration
+	KeepVersions      int
+
+	// RetentionAbove and RetentionBelow bound the retention that a report may have of its own: longer than
+	// the restore window, shorter than the tombstones. Default 7 and 90 days.
+	RetentionAbove, RetentionBelow time.Duration
+
+	// PurgeGrace is how long the bytes of an erased version stay. Default 24 h.
+	PurgeGrace time.Duration
 }
 
 // Seal looks at the bytes of an object and writes down what they are. It talks to the storage, so it is called
@@ -30,11 +41,18 @@ type Catalog struct {
 	pool       *pgxpool.Pool
 	sealObject Seal
 	cfg        Config
+	watchers   watchers
 }
 
 // New makes a catalog on the database of pool, which seals what it is to publish with seal.
 func New(pool *pgxpool.Pool, seal Seal, cfg Config) *Catalog {
-	cfg.Retention = cmp.Or(cfg.Retention, 14*24*time.Hour)
+	const day = 24 * time.Hour
+	cfg.Fencing = cmp.Or(cfg.Fencing, Granted)
+	cfg.PublishesPerGrant = cmp.Or(cfg.PublishesPerGrant, Many)
+	cfg.Retention = cmp.Or(cfg.Retention, 14*day)
+	cfg.RetentionAbove = cmp.Or(cfg.RetentionAbove, 7*day)
+	cfg.RetentionBelow = cmp.Or(cfg.RetentionBelow, 90*day)
+	cfg.PurgeGrace = cmp.Or(cfg.PurgeGrace, day)
 	return &Catalog{pool: pool, sealObject: seal, cfg: cfg}
 }
 
@@ -59,7 +77,7 @@ type Receipt struct {
 
 // Publish moves the visible pointer of a report, if the fence and everything else hold; sent again with the
 // same idempotency key it answers with the first receipt. The errors, in the order in which they are looked for:
-// fencing.ErrReportNotFound, ErrKeyReused, fencing.ErrStaleFence, fencing.ErrNotGranted, fencing.ErrLeaseNotLive,
+// fencing.ErrReportNotFound, ErrKeyReused, fencing.ErrFrozen, fencing.ErrStaleFence, fencing.ErrNotGranted, fencing.ErrLeaseNotLive,
 // ErrGrantAlreadyUsed, ErrExpectedVersionRequired, ErrVersionConflict, fencing.ErrObjectNotFound,
 // ErrVersionNotFound, fencing.ErrObjectGone, what the sealing of the object answers; and at any time
 // database.ErrUnavailable, whose outcome may be unknown.
@@ -69,6 +87,9 @@ func (c *Catalog) Publish(ctx context.Context, r Request) (Receipt, error) {
 		if err = c.seal(ctx, r); err == nil {
 			receipt, err = c.publish(ctx, r)
 		}
+	}
+	if err == nil && !receipt.Duplicate {
+		c.watchers.see(r.Report, receipt.Version)
 	}
 	if errors.Is(err, errNeedsSeal) {
 		err = &database.UnavailableError{Outcome: database.NotApplied, Cause: err}
@@ -109,7 +130,7 @@ func (c *Catalog) publish(ctx context.Context, r Request) (Receipt, error) {
 	const query = `
 		SELECT status, reason, highest_epoch, highest_counter, granted_epoch, granted_counter,
 		       expected_version, actual_version, visible, receipt
-		FROM publish(jsonb_build_array(@request::jsonb), @retention_ms)`
+		FROM publish(jsonb_build_array(@request::jsonb))`
 	type answer struct {
 		Status string
 		fencing.Verdict
@@ -126,9 +147,7 @@ func (c *Catalog) publish(ctx context.Context, r Request) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, fmt.Errorf("encode the request: %w", err)
 	}
-	got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{
-		"request": string(request), "retention_ms": c.cfg.Retention.Milliseconds(),
-	})
+	got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{"request": string(request)})
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -174,6 +193,12 @@ func refusal(status string) error {
 		return ErrVersionNotFound
 	case "object_gone":
 		return fencing.ErrObjectGone
+	case "object_in_use":
+		return ErrVersionInUse
+	case "report_not_found":
+		return fencing.ErrReportNotFound
+	case "frozen":
+		return fencing.ErrFrozen
 	case "needs_seal":
 		return errNeedsSeal
 	case "epoch_in_doubt":

@@ -69,7 +69,7 @@ func (d desk) grant(t *testing.T, report, lease string) fencing.Fence {
 func (d desk) stage(t *testing.T, report string, f fencing.Fence, objects ...string) {
 	t.Helper()
 	for _, object := range objects {
-		const query = `SELECT status FROM reserve($1, $2, $3, $4, '', NULL, NULL, NULL, NULL, 60000, 3600000)`
+		const query = `SELECT status FROM reserve($1, $2, $3, $4, '', NULL, NULL, NULL, NULL, 60000, 3600000, 'test')`
 		if status := testdb.Value[string](t, d.db, query, report, f.Epoch, f.Counter, object); status != "reserved" {
 			t.Fatalf("reserve %q: %s", object, status)
 		}

@@ -69,6 +69,8 @@ func setupOn(t testing.TB, storage *testbucket.Bucket, cfg staging.Config, super
 		_, err := b.objects.Seal(ctx, name)
 		return err
 	}, catalog.Config{Retention: superseded})
+	_, err := b.catalog.SetDefaults(t.Context())
+	must(t, "set the defaults", err)
 	return b
 }
 

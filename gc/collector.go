@@ -22,6 +22,8 @@ type Config struct {
 	Tombstones time.Duration
 	// Leases is how long the records of ended leases are kept. Default 30 days.
 	Leases time.Duration
+	// Refusals is how long refusals for a fence are kept after the last one. Default 30 days.
+	Refusals time.Duration
 
 	// Of the objects that were never published, at most this share (of number and of bytes), though at
 	// least BrakeMin of them, is condemned within BrakeWindow. Default 0.2, 20 and 24 h.
@@ -84,6 +86,7 @@ func New(pool *pgxpool.Pool, b bucket, cfg Config) *Collector {
 	cfg.PurgeGrace = cmp.Or(cfg.PurgeGrace, day)
 	cfg.Tombstones = cmp.Or(cfg.Tombstones, 90*day)
 	cfg.Leases = cmp.Or(cfg.Leases, 30*day)
+	cfg.Refusals = cmp.Or(cfg.Refusals, 30*day)
 	cfg.BrakeShare = cmp.Or(cfg.BrakeShare, 0.2)
 	cfg.BrakeMin = cmp.Or(cfg.BrakeMin, 20)
 	cfg.BrakeWindow = cmp.Or(cfg.BrakeWindow, day)

@@ -30,7 +30,7 @@ type Pass struct {
 }
 
 // Begin takes the place of the one pass that may be under way. Whoever begins must run it. Errors:
-// ErrAlreadyRunning (*AlreadyRunningError), database.ErrUnavailable.
+// ErrAlreadyRunning (*AlreadyRunningError), ErrPaused, database.ErrUnavailable.
 func (c *Collector) Begin(ctx context.Context, o Options) (*Pass, error) {
 	const query = `
 		SELECT status, run_id
@@ -164,6 +164,8 @@ func stepError(status string) error {
 	switch status {
 	case "epoch_in_doubt":
 		return database.ErrEpochInDoubt
+	case "paused":
+		return ErrPaused
 	case "run_ended":
 		return ErrRunEnded
 	default:

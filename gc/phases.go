@@ -84,6 +84,7 @@ func (p *Pass) purge(ctx context.Context) error {
 		       coalesce(size, declared_size) AS size, condemned_reason, purge_after
 		FROM object
 		WHERE state = 'condemned' AND purge_after <= fenceline_now() AND (purge_after, key) > (@after_at, @after_key)
+		  AND NOT is_frozen(report_id)
 		ORDER BY purge_after, key
 		LIMIT @batch`
 	afterAt, afterKey := beginning, ""
@@ -155,14 +156,16 @@ func (p *Pass) deleteVersions(ctx context.Context, key string) error {
 
 // mayDelete is nil while the pass is the one under way, on the database whose identity was verified.
 func (p *Pass) mayDelete(ctx context.Context) error {
-	const query = `SELECT epoch_verified() AS verified, continue_run(@run, NULL) AS lives`
-	type answer struct{ Verified, Lives bool }
+	const query = `SELECT epoch_verified() AS verified, continue_run(@run, NULL) AS lives, EXISTS (SELECT FROM gc_pause) AS paused`
+	type answer struct{ Verified, Lives, Paused bool }
 	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID})
 	switch {
 	case err != nil:
 		return err
 	case !got.Verified:
 		return database.ErrEpochInDoubt
+	case got.Paused:
+		return ErrPaused
 	case !got.Lives:
 		return ErrRunEnded
 	}
@@ -191,7 +194,7 @@ func (p *Pass) recordPurge(ctx context.Context, batch []doomed) error {
 
 // forget removes the rows that nothing can refer to any more.
 func (p *Pass) forget(ctx context.Context) error {
-	const query = `SELECT status, more FROM forget(@run, @batch, @tombstone_ms, @lease_ms)`
+	const query = `SELECT status, more FROM forget(@run, @batch, @tombstone_ms, @lease_ms, @refusal_ms)`
 	type answer struct {
 		Status string
 		More   *bool
@@ -200,6 +203,7 @@ func (p *Pass) forget(ctx context.Context) error {
 		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{
 			"run": p.ID, "batch": p.collector.cfg.Batch,
 			"tombstone_ms": p.collector.cfg.Tombstones.Milliseconds(), "lease_ms": p.collector.cfg.Leases.Milliseconds(),
+			"refusal_ms": p.collector.cfg.Refusals.Milliseconds(),
 		})
 		if err != nil {
 			return err

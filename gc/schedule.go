@@ -96,6 +96,8 @@ func (c *Collector) runDue(ctx context.Context) {
 	switch {
 	case errors.Is(err, ErrAlreadyRunning):
 		c.log.InfoContext(ctx, "no scheduled collector pass: one is under way", "error", err)
+	case errors.Is(err, ErrPaused):
+		c.log.InfoContext(ctx, "no scheduled collector pass: the collector is paused")
 	case err != nil:
 		c.log.ErrorContext(ctx, "no scheduled collector pass", "error", err)
 	default:

@@ -207,7 +207,7 @@ func TestTheFenceGoesOnRisingWhenTheRecordsOfEndedLeasesAreForgotten(t *testing.
 	o.db.Advance(t, time.Hour)
 
 	run := testdb.Value[int64](t, o.db, "SELECT run_id FROM begin_run(false, 'test', 60000, 1, 0, 1000)")
-	status := testdb.Value[string](t, o.db, "SELECT status FROM forget($1, 100, 60000, 60000)", run)
+	status := testdb.Value[string](t, o.db, "SELECT status FROM forget($1, 100, 60000, 60000, 60000)", run)
 	if left := testdb.Value[int](t, o.db, "SELECT count(*)::int FROM lease"); status != "forgotten" || left != 0 {
 		t.Fatalf("forget answered %q, and %d records are left", status, left)
 	}

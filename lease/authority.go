@@ -16,17 +16,22 @@ import (
 // number of them may work on the same one.
 type Authority struct {
 	pool *pgxpool.Pool
+	line *line
 }
 
+// mostWaiting is how many requests may wait for leases in one process.
+const mostWaiting = 2000
+
 // New makes an authority on the database of pool.
-func New(pool *pgxpool.Pool) *Authority { return &Authority{pool: pool} }
+func New(pool *pgxpool.Pool) *Authority { return &Authority{pool: pool, line: newLine(mostWaiting)} }
 
 // Request asks for a lease.
 type Request struct {
 	Report fencing.ReportID
 	Lease  fencing.LeaseID // new for each grant
 	Holder string          // 1 to 200 characters, for people
-	TTL    time.Duration   // in whole milliseconds, at least a second
+	TTL    time.Duration   // in whole milliseconds, at least a second; it begins with the grant
+	Wait   time.Duration   // how long to wait for a live lease to end; zero: not at all
 }
 
 // Grant is a live lease.
@@ -36,14 +41,27 @@ type Grant struct {
 	Holder    string
 	Fence     fencing.Fence
 	Remaining time.Duration // by the database's clock, as of the answer
+	Waited    time.Duration // what passed before the database was asked, by this process's monotonic clock
 	Version   int64         // the report's present version, 0 if there is none
 	Replayed  bool          // the id held the lease already
 }
 
-// Acquire grants a lease without waiting, or repeats the answer to a request that was granted before and
-// still holds. Errors: ErrBusy (*BusyError), ErrLost (*LostError) for an id that has ended, ErrIDReused,
-// ErrCounterExhausted, database.ErrUnavailable.
+// Acquire grants a lease, or repeats the answer to a request that was granted before and still holds. While
+// another one is live it waits for as long as the request says, roughly in the order of arrival, and no longer
+// than ctx lives. Errors: ErrBusy (*BusyError), ErrTooManyWaiting, ErrLost (*LostError) for an id that has ended, ErrIDReused,
+// ErrCounterExhausted, fencing.ErrFrozen, database.ErrUnavailable.
 func (a *Authority) Acquire(ctx context.Context, r Request) (Grant, error) {
+	if r.Wait > 0 {
+		return a.wait(ctx, r)
+	}
+	return a.acquire(ctx, r)
+}
+
+// Waiting is how many requests wait for leases in this process.
+func (a *Authority) Waiting() int { return a.line.size() }
+
+// acquire asks the database once.
+func (a *Authority) acquire(ctx context.Context, r Request) (Grant, error) {
 	const query = `
 		SELECT status, reason, holder, fence_epoch, fence_counter, remaining_ms, version
 		FROM acquire(@report, @lease, @holder, @ttl_ms)`
@@ -182,6 +200,8 @@ func endedOrUnknown(status string, reason *string) error {
 		return &LostError{Reason: *reason}
 	case "lease_not_found":
 		return ErrNotFound
+	case "frozen":
+		return fencing.ErrFrozen
 	case "epoch_in_doubt":
 		return database.ErrEpochInDoubt
 	default:

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/fenceline/fenceline/internal/database"
 )
 
 // ErrNotMigrated reports that the database's schema is missing, or older than this program needs.
@@ -38,6 +40,9 @@ func ReadState(ctx context.Context, db querier) (State, error) {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == undefinedTable {
 		return State{}, nil
+	}
+	if err != nil && refused == nil {
+		err = &database.UnavailableError{Outcome: database.NotApplied, Cause: err}
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("read the schema's version: %w", err)

@@ -27,7 +27,7 @@ func july(t testing.TB) *testdb.DB {
 	publish(t, s, 2, "v2.csv")
 	stage(t, s, 2, "sealed.csv")
 	for _, object := range []string{"reserved.csv", "condemned.csv", "deleted.csv"} {
-		call(t, s, "reserved", `SELECT status FROM reserve('july', 1, 2, $1, '', NULL, NULL, NULL, NULL, 3600000, 86400000)`, object)
+		call(t, s, "reserved", `SELECT status FROM reserve('july', 1, 2, $1, '', NULL, NULL, NULL, NULL, 3600000, 86400000, 'test')`, object)
 	}
 	call(t, s, "discarded", `SELECT status FROM discard('july', 1, 2, 'condemned.csv', 86400000)`)
 	call(t, s, "discarded", `SELECT status FROM discard('july', 1, 2, 'deleted.csv', 86400000)`)

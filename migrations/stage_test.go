@@ -63,7 +63,7 @@ func call(t testing.TB, on runner, want, statement string, args ...any) {
 // staged is an object's way to "sealed", as the service walks it.
 func stage(t testing.TB, on runner, counter int, object string) {
 	t.Helper()
-	call(t, on, "reserved", `SELECT status FROM reserve('july', 1, $1, $2, '', 'text/csv', NULL, 5, NULL, 3600000, 86400000)`, counter, object)
+	call(t, on, "reserved", `SELECT status FROM reserve('july', 1, $1, $2, '', 'text/csv', NULL, 5, NULL, 3600000, 86400000, 'test')`, counter, object)
 	call(t, on, "sealed", `SELECT status FROM seal('july', 1, $1, $2, 5, sha256($2::text::bytea), 'etag', NULL, 86400000)`, counter, object)
 }
 
@@ -71,5 +71,5 @@ func stage(t testing.TB, on runner, counter int, object string) {
 func publish(t testing.TB, on runner, counter int, object string) {
 	t.Helper()
 	call(t, on, "applied", `SELECT status FROM publish(jsonb_build_array(jsonb_build_object(
-		'report', 'july', 'epoch', 1, 'counter', $1::integer, 'object_id', $2::text, 'idempotency_key', $2::text)), 86400000)`, counter, object)
+		'report', 'july', 'epoch', 1, 'counter', $1::integer, 'object_id', $2::text, 'idempotency_key', $2::text)))`, counter, object)
 }

@@ -51,6 +51,7 @@ type Declaration struct {
 	Filename    string // under which readers save it; empty: none
 	Size        *int64 // bytes, at most MaxUploadSize
 	SHA256      string // hex, lower case
+	By          string // who reserves it; not part of what is declared
 }
 
 // Reservation is a reserved object, and the right to upload its bytes once.
@@ -82,7 +83,7 @@ func (a *Area) reserve(ctx context.Context, name fencing.ObjectName, d Declarati
 	const query = `
 		SELECT status, reason, highest_epoch, highest_counter, granted_epoch, granted_counter, key
 		FROM reserve(@report, @epoch, @counter, @object, @prefix, nullif(@content_type, ''), nullif(@filename, ''),
-		             @size, @sha256, @upload_life_ms, @retention_ms)`
+		             @size, @sha256, @upload_life_ms, @retention_ms, @by)`
 	type answer struct {
 		Status string
 		fencing.Verdict
@@ -94,7 +95,7 @@ func (a *Area) reserve(ctx context.Context, name fencing.ObjectName, d Declarati
 	}
 	args := nameArgs(name)
 	args["prefix"], args["content_type"], args["filename"], args["size"] = a.cfg.Prefix, d.ContentType, d.Filename, d.Size
-	args["sha256"] = orNULL(digest)
+	args["sha256"], args["by"] = orNULL(digest), d.By
 	args["upload_life_ms"] = a.cfg.UploadURLLife.Milliseconds()
 	args["retention_ms"] = a.cfg.Retention.Milliseconds()
 
@@ -161,6 +162,8 @@ func statusError(status string) error {
 		return database.ErrEpochInDoubt
 	case "object_not_found":
 		return fencing.ErrObjectNotFound
+	case "frozen":
+		return fencing.ErrFrozen
 	case "object_gone":
 		return fencing.ErrObjectGone
 	default:

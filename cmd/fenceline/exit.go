@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/client"
+	"github.com/fenceline/fenceline/internal/database"
 )
 
 // The exit codes. Scripts branch on them, so they never change their meaning.
@@ -40,8 +42,8 @@ func exitMeanings() []exitMeaning {
 		{exitStale, "the fence is stale, or was never granted", []error{client.ErrStaleFence, client.ErrFenceNotGranted}},
 		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
 		{exitConflict, "another version, id or key than expected", []error{client.ErrVersionConflict, client.ErrConflict}},
-		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone}},
-		{exitUnavailable, "service away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown}},
+		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
+		{exitUnavailable, "service or database away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
 		{exitInterrupted, "interrupted by a signal", nil},
 	}

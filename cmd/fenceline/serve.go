@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/catalog"
@@ -18,6 +19,7 @@ type serveCmd struct {
 	poolSettings
 	storageSettings
 	retentionSettings
+	reportSettings
 	collectorSettings
 	limitSettings
 	logSettings
@@ -34,6 +36,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 		func() error { return c.retentionSettings.check(&c.limitSettings) },
 		c.collectorSettings.check,
 		c.poolSettings.check,
+		c.reportSettings.check,
 		func() error { return c.check(ctx) },
 	} {
 		if err := check(); err != nil {
@@ -66,7 +69,7 @@ func (c *serveCmd) config() service.Config {
 		Database:  c.databaseSettings.config(c.poolSettings),
 		Bucket:    c.storageSettings.config(),
 		Objects:   c.retentionSettings.objects(c.S3Prefix),
-		Catalog:   catalog.Config{Retention: c.RetentionSuperseded},
+		Catalog:   c.retentionSettings.catalog(c.reportSettings),
 		Collector: collector,
 		API: api.Config{
 			Listen: c.Listen, RequestTimeout: c.RequestTimeout, ShutdownTimeout: c.ShutdownTimeout,
@@ -74,6 +77,17 @@ func (c *serveCmd) config() service.Config {
 		},
 		AllowOverwrites: c.S3AllowOverwrites,
 		Log:             c.logger(),
+	}
+}
+
+func (s retentionSettings) catalog(r reportSettings) catalog.Config {
+	above := s.RestoreWindow
+	if !s.AllowShortRetention {
+		above = max(above, shortRetention-time.Millisecond)
+	}
+	return catalog.Config{
+		Fencing: r.Fencing, PublishesPerGrant: r.PublishesPerGrant, KeepVersions: r.KeepVersions,
+		Retention: s.RetentionSuperseded, RetentionAbove: above, RetentionBelow: s.RetentionTombstones, PurgeGrace: s.PurgeGrace,
 	}
 }
 
@@ -86,7 +100,7 @@ func (s retentionSettings) objects(prefix string) staging.Config {
 
 func (s collectorSettings) config(r retentionSettings) gc.Config {
 	return gc.Config{
-		PurgeGrace: r.PurgeGrace, Tombstones: r.RetentionTombstones, Leases: r.RetentionLeases,
+		PurgeGrace: r.PurgeGrace, Tombstones: r.RetentionTombstones, Leases: r.RetentionLeases, Refusals: r.RetentionRefusals,
 		BrakeShare: s.GCBrakeShare, BrakeMin: s.GCBrakeMin, BrakeWindow: s.GCBrakeWindow,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -41,7 +42,15 @@ type retentionSettings struct {
 	PurgeGrace          time.Duration `default:"24h" env:"FENCELINE_PURGE_GRACE" help:"How long the bytes of a condemned object stay. Longer than a download URL's life and a request."`
 	RetentionTombstones time.Duration `default:"2160h" env:"FENCELINE_RETENTION_TOMBSTONES" help:"How long the rows of deleted objects and the collector's records are kept. Longer than a superseded object."`
 	RetentionLeases     time.Duration `default:"720h" env:"FENCELINE_RETENTION_LEASES" help:"How long the records of ended leases are kept. Longer than the longest lease."`
+	RetentionRefusals   time.Duration `default:"720h" env:"FENCELINE_RETENTION_REFUSALS" help:"How long refusals for a fence are kept after the last one."`
 	AllowShortRetention bool          `env:"FENCELINE_ALLOW_SHORT_RETENTION" help:"Allow objects to be kept for less than an hour."`
+}
+
+// reportSettings are the defaults of what a report may set for itself.
+type reportSettings struct {
+	Fencing           catalog.Mode              `default:"granted" enum:"granted,accepted,live" env:"FENCELINE_FENCING" help:"What a publish's fence is compared with, unless the report says otherwise: ${enum}."`
+	PublishesPerGrant catalog.PublishesPerGrant `default:"many" enum:"many,one" env:"FENCELINE_PUBLISHES_PER_GRANT" help:"How often one grant may publish, unless the report says otherwise: ${enum}."`
+	KeepVersions      int                       `default:"0" env:"FENCELINE_KEEP_VERSIONS" help:"How many versions are kept beyond the visible one, unless the report says otherwise: 0 to 1000."`
 }
 
 // collectorSettings say how the collector works.

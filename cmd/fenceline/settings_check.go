@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
 )
@@ -34,8 +35,9 @@ func (s retentionSettings) check(limits *limitSettings) error {
 	grace := period{"--purge-grace", s.PurgeGrace}
 	tombstones := period{"--retention-tombstones", s.RetentionTombstones}
 	leases := period{"--retention-leases", s.RetentionLeases}
+	refusals := period{"--retention-refusals", s.RetentionRefusals}
 
-	err := inBounds(upload, download, staged, superseded, restore, grace, tombstones, leases)
+	err := inBounds(upload, download, staged, superseded, restore, grace, tombstones, leases, refusals)
 	err = errors.Join(err,
 		longer(tombstones, superseded), longer(superseded, restore), longer(staged, upload), longer(grace, download))
 	if limits != nil {
@@ -76,6 +78,14 @@ func (s collectorSettings) check() error {
 		}
 	}
 	return asUsage(err)
+}
+
+// check refuses a number of versions that no report may keep.
+func (s reportSettings) check() error {
+	if s.KeepVersions < 0 || s.KeepVersions > catalog.MostKeptVersions {
+		return usageError{fmt.Errorf("--keep-versions=%d must be from 0 to %d", s.KeepVersions, catalog.MostKeptVersions)}
+	}
+	return nil
 }
 
 // scheduleOff is the schedule of a service whose collector runs only when it is told to.

@@ -146,10 +146,10 @@ func TestAChangeAtAnotherIsolationIsRefused(t *testing.T) {
 		"renew('july', 'a7', NULL)",
 		"release('july', 'a7')",
 		"revoke_lease('july', NULL, NULL, 'test', 'test')",
-		"reserve('july', 1, 1, 'o', '', NULL, NULL, NULL, NULL, 1000, 1000)",
+		"reserve('july', 1, 1, 'o', '', NULL, NULL, NULL, NULL, 1000, 1000, 'test')",
 		"seal('july', 1, 1, 'o', 0, '', '', NULL, 1000)",
 		"discard('july', 1, 1, 'o', 1000)",
-		"publish('[]', 1000)",
+		"publish('[]')",
 		"begin_run(false, 'test', 60000, 1, 0, 1000)",
 	} {
 		for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {

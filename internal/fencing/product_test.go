@@ -66,7 +66,7 @@ func (p product) revoke(t *testing.T, report fencing.ReportID, counter int64) st
 // stage makes the objects a and b ready under a grant.
 func (p product) stage(t *testing.T, report fencing.ReportID, counter int64) {
 	for _, object := range []string{"a", "b"} {
-		testdb.Value[string](t, p.db, "SELECT status FROM reserve($1, 1, $2, $3, '', NULL, NULL, NULL, NULL, 60000, 3600000)", report, counter, object)
+		testdb.Value[string](t, p.db, "SELECT status FROM reserve($1, 1, $2, $3, '', NULL, NULL, NULL, NULL, 60000, 3600000, 'test')", report, counter, object)
 		testdb.Value[string](t, p.db, "SELECT status FROM seal($1, 1, $2, $3, 0, sha256(''), 'etag', NULL, 3600000)", report, counter, object)
 	}
 }

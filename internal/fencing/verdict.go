@@ -14,6 +14,9 @@ var ErrStaleFence = errors.New("the fence is stale")
 // ErrNotGranted reports that a fence is above every one that was ever granted, and so made up.
 var ErrNotGranted = errors.New("the fence was never granted")
 
+// ErrFrozen reports that a report only resolves for now, since an operator has frozen it for an incident.
+var ErrFrozen = errors.New("the report is frozen")
+
 // ErrLeaseNotLive reports that a report in the mode live was written to without a live lease.
 var ErrLeaseNotLive = errors.New("the fence's lease is not live")
 
@@ -65,6 +68,8 @@ func (v Verdict) Err(status string, presented Fence) error {
 		return &StaleError{Presented: presented, Highest: Joined(v.HighestEpoch, v.HighestCounter), Reason: *v.Reason}
 	case "fence_not_granted":
 		return &NotGrantedError{Presented: presented, Granted: Joined(v.GrantedEpoch, v.GrantedCounter)}
+	case "frozen":
+		return ErrFrozen
 	case "lease_not_live":
 		return ErrLeaseNotLive
 	default:

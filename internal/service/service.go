@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -82,7 +83,7 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 		return err
 	}, cfg.Catalog)
 	s.Collector = gc.New(pool, bucket, cfg.Collector)
-	s.Keys = api.NewKeys(pool)
+	s.Keys = api.NewKeys(pool, s.log)
 	return s, nil
 }
 
@@ -101,6 +102,14 @@ func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
 		return nil, err
 	}
 	s.log.InfoContext(ctx, "the database's identity is verified", "epoch", epoch, "new_epoch", advanced)
+
+	changed, err := s.Catalog.SetDefaults(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		s.log.InfoContext(ctx, "the defaults of the reports' settings have changed")
+	}
 
 	writes, err := database.MayWrite(ctx, s.Pool)
 	if err != nil {
@@ -152,17 +161,16 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	// The parts in the background outlive the last request.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		s.Leases.WatchEpoch(background, s.log)
-	}()
+	var watching sync.WaitGroup
+	watching.Go(func() { s.Leases.WatchEpoch(background, s.log) })
+	watching.Go(func() { s.Leases.Listen(background, s.log) })
+	watching.Go(func() { s.Catalog.Watch(background, s.log) })
 	collecting := make(chan error, 1)
 	go func() { collecting <- s.Collector.Serve(background) }()
 
 	err = s.handler(warnings).Serve(ctx, listener)
 	stop()
-	<-watching
+	watching.Wait()
 	return errors.Join(err, <-collecting)
 }
 

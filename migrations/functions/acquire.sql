@@ -1,5 +1,5 @@
 -- Grants a lease with a fence greater than every one before it, without waiting.
--- Status: acquired, replayed, busy, lease_lost, lease_id_reused, counter_exhausted, epoch_in_doubt.
+-- Status: acquired, replayed, busy, lease_lost, lease_id_reused, counter_exhausted, frozen, epoch_in_doubt.
 -- Locks: the barrier (shared), then the report's row, which it creates where it is missing. The clock
 -- and the lease are read after the row is held: whoever waited here sees the lease of the one who went
 -- before, and does not judge by a time that has passed.
@@ -42,6 +42,8 @@ BEGIN
             fence_epoch := l.fence_epoch;
             fence_counter := l.fence_counter;
         END IF;
+    ELSIF is_frozen(p_report) THEN
+        status := 'frozen';
     ELSIF lease_is_live(r, v_floor, v_now) THEN
         status := 'busy';
     ELSIF r.granted_counter = 9223372036854775807 AND r.granted_epoch >= v_epoch THEN

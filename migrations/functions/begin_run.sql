@@ -2,7 +2,7 @@
 -- died: it is written off, and its place is free; should it wake, its next step is refused.
 -- The brake is measured here, before anything is condemned: how many objects and bytes that were never
 -- published may be condemned within p_window_ms, and how many already were.
--- Status: started, already_running, epoch_in_doubt.
+-- Status: started, already_running, paused, epoch_in_doubt.
 -- Locks: the barrier (shared), and an advisory lock of its own, so that of two that begin one does.
 CREATE OR REPLACE FUNCTION begin_run(p_dry_run boolean, p_by text, p_ttl_ms bigint,
     p_brake_share double precision, p_brake_min bigint, p_window_ms bigint)
@@ -28,6 +28,10 @@ BEGIN
       AND (beat_at + p_ttl_ms * interval '1 millisecond' <= v_now
            OR beat_at - p_ttl_ms * interval '1 millisecond' >= v_now); -- the clock has stepped back
 
+    IF EXISTS (SELECT FROM gc_pause) THEN
+        RETURN QUERY SELECT 'paused', NULL::bigint;
+        RETURN;
+    END IF;
     SELECT 'already_running', g.run_id INTO status, run_id FROM gc_run g WHERE finished_at IS NULL;
     IF status IS NOT NULL THEN
         RETURN NEXT;

@@ -26,7 +26,13 @@ BEGIN
                         THEN 'condemned' ELSE 'braked' END
             INTO status FROM gc_run WHERE run_id = p_run;
         END IF;
-    ELSIF status <> 'put_off' THEN
+    ELSIF status = 'kept' AND v_until > p_now AND NOT p_dry_run THEN
+        -- The setting has become longer since the time was noted.
+        UPDATE object
+        SET eligible_at = v_until
+        WHERE (report_id, fence_epoch, fence_counter, object_id) = (o.report_id, o.fence_epoch, o.fence_counter, o.object_id);
+    END IF;
+    IF status NOT IN ('condemned', 'braked', 'put_off') THEN
         status := 'skipped';
         RETURN;
     END IF;

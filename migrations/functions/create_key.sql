@@ -1,15 +1,22 @@
--- Records an API key by its hash; the key itself is never stored.
+-- Records an API key by its hash; the key itself is never stored. A life of NULL has no end.
 -- Status: created, key_exists.
-CREATE OR REPLACE FUNCTION create_key(p_key_id text, p_hash bytea, p_name text, p_role text, p_pattern text)
-RETURNS TABLE (status text)
+CREATE OR REPLACE FUNCTION create_key(p_key_id text, p_hash bytea, p_name text, p_role text, p_pattern text, p_life_ms bigint)
+RETURNS TABLE (status text, created_at timestamptz, expires_at timestamptz)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := fenceline_now();
 BEGIN
-    INSERT INTO api_key (key_id, hash, name, role, pattern, created_at)
-    VALUES (p_key_id, p_hash, p_name, p_role, p_pattern, fenceline_now())
-    ON CONFLICT (key_id) DO NOTHING;
-    RETURN QUERY SELECT CASE WHEN FOUND THEN 'created' ELSE 'key_exists' END;
+    RETURN QUERY
+        INSERT INTO api_key (key_id, hash, name, role, pattern, created_at, expires_at)
+        VALUES (p_key_id, p_hash, p_name, p_role, p_pattern, v_now, v_now + p_life_ms * interval '1 millisecond')
+        ON CONFLICT (key_id) DO NOTHING
+        RETURNING 'created', created_at, expires_at;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 'key_exists', NULL::timestamptz, NULL::timestamptz;
+    END IF;
 END
 $$;
 

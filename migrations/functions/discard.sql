@@ -1,6 +1,6 @@
 -- Condemns an object that was never published, at its worker's wish. The fence in its name is its own
 -- grant, so a worker that has become stale may clear up after itself; nothing is compared.
--- Status: discarded (also when repeated), object_in_use, object_not_found, epoch_in_doubt.
+-- Status: discarded (also when repeated), object_in_use, object_not_found, frozen, epoch_in_doubt.
 -- Locks: the barrier (shared), the report's row, the object's row: a publish of this object has either
 -- committed before, or finds it condemned.
 CREATE OR REPLACE FUNCTION discard(p_report text, p_epoch integer, p_counter bigint, p_object text, p_grace_ms bigint)
@@ -28,6 +28,8 @@ BEGIN
 
     IF o.object_id IS NULL THEN
         status := 'object_not_found';
+    ELSIF is_frozen(p_report) THEN
+        status := 'frozen';
     ELSIF is_published(p_report, p_epoch, p_counter, p_object) THEN
         status := 'object_in_use';
     ELSE

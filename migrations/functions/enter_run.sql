@@ -1,6 +1,6 @@
 -- The door of every step of a pass: the barrier and the identity as in enter(), then the run's own row,
 -- so that a pass that was written off while it was paused does nothing more.
--- Status: NULL (go on), epoch_in_doubt, run_ended.
+-- Status: NULL (go on), paused, epoch_in_doubt, run_ended.
 CREATE OR REPLACE FUNCTION enter_run(p_run bigint, OUT status text, OUT floor_epoch integer, OUT dry_run boolean)
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -19,6 +19,8 @@ BEGIN
     RETURNING dry_run INTO dry_run;
     IF NOT FOUND THEN
         status := 'run_ended';
+    ELSIF EXISTS (SELECT FROM gc_pause) THEN
+        status := 'paused';
     END IF;
 END
 $$;

@@ -1,9 +1,9 @@
 -- Removes up to p_limit rows of each kind that nothing can refer to any more: tombstones of deleted objects,
--- records of ended leases, records of old passes. The report keeps its fences, so the next fence is greater
+-- records of ended leases, old refusals, records of old passes. The report keeps its fences, so the next fence is greater
 -- than those of the forgotten. A dry run writes down and counts the same at once, and removes nothing.
 -- Status: forgotten (with how many in all, and whether there may be more), epoch_in_doubt, run_ended.
 -- Locks: the barrier (shared), the run; then only rows that are final.
-CREATE OR REPLACE FUNCTION forget(p_run bigint, p_limit integer, p_tombstone_ms bigint, p_lease_ms bigint)
+CREATE OR REPLACE FUNCTION forget(p_run bigint, p_limit integer, p_tombstone_ms bigint, p_lease_ms bigint, p_refusal_ms bigint)
 RETURNS TABLE (status text, forgotten bigint, more boolean)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -28,9 +28,9 @@ BEGIN
         FROM object d
         WHERE state = 'deleted' AND deleted_at <= v_before;
         GET DIAGNOSTICS forgotten = ROW_COUNT;
-        SELECT forgotten + count(*) INTO forgotten
-        FROM lease
-        WHERE ended_at <= v_now - p_lease_ms * interval '1 millisecond';
+        forgotten := forgotten
+            + (SELECT count(*) FROM lease WHERE ended_at <= v_now - p_lease_ms * interval '1 millisecond')
+            + (SELECT count(*) FROM refusal WHERE last_at <= v_now - p_refusal_ms * interval '1 millisecond');
         UPDATE gc_run SET forgotten = forget.forgotten WHERE run_id = p_run;
         RETURN NEXT;
         RETURN;
@@ -62,6 +62,19 @@ BEGIN
         ORDER BY ended_at
         LIMIT p_limit
     );
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    forgotten := forgotten + v_count;
+    more := more OR v_count = p_limit;
+
+    DELETE FROM refusal
+    WHERE (report_id, code, presented_epoch, presented_counter, refused_to) IN (
+        SELECT report_id, code, presented_epoch, presented_counter, refused_to
+        FROM refusal
+        WHERE last_at <= v_now - p_refusal_ms * interval '1 millisecond'
+        ORDER BY last_at
+        LIMIT p_limit
+    )
+      AND last_at <= v_now - p_refusal_ms * interval '1 millisecond'; -- it may have been refused again by now
     GET DIAGNOSTICS v_count = ROW_COUNT;
     forgotten := forgotten + v_count;
     more := more OR v_count = p_limit;

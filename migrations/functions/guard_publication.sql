@@ -13,7 +13,12 @@ BEGIN
     SELECT status INTO v_status
     FROM judge_fence(r, NEW.fence_epoch, NEW.fence_counter, (SELECT max(floor_epoch) FROM epoch), NEW.published_at);
     IF TG_OP = 'UPDATE' THEN
-        v_wrong := 'a publication is never changed; publish another version';
+        -- Only whether it is held, and that it was erased, which is for ever.
+        IF to_jsonb(NEW) - ARRAY['held_at', 'held_by', 'erased_at', 'erased_by', 'erase_reason']
+           <> to_jsonb(OLD) - ARRAY['held_at', 'held_by', 'erased_at', 'erased_by', 'erase_reason']
+           OR OLD.erased_at IS DISTINCT FROM NEW.erased_at AND OLD.erased_at IS NOT NULL THEN
+            v_wrong := 'a publication is never changed; publish another version';
+        END IF;
     ELSIF NEW.version IS DISTINCT FROM r.version + 1 THEN
         v_wrong := format('the next version is %s', r.version + 1);
     ELSIF v_status IS NOT NULL THEN

@@ -6,9 +6,10 @@
 CREATE OR REPLACE FUNCTION judge_fence(r report, p_epoch integer, p_counter bigint, p_floor_epoch integer, p_now timestamptz,
     OUT status text, OUT reason text, OUT highest_epoch integer, OUT highest_counter bigint)
 LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
 AS $$
 DECLARE
-    v_mode text := coalesce(r.fencing, 'granted');
+    v_mode text := (settings_of(r)).fencing;
 BEGIN
     highest_epoch := r.accepted_epoch;
     highest_counter := r.accepted_counter;

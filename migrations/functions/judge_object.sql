@@ -1,8 +1,8 @@
 -- Why an object is kept, or that it is due. The collector condemns by it, and whoever asks is told the
 -- same. p_now is read after the report's row is held where something follows from the answer.
--- Verdict: kept (visible, within_retention), put_off (live_lease), due (never_sealed, never_published,
--- superseded), condemned and deleted (with the reason of their condemnation). until: when that may change,
--- or for what is due, since when it is.
+-- Verdict: kept (visible, held, kept_version, within_retention, frozen), put_off (live_lease), due (never_sealed,
+-- never_published, superseded), condemned and deleted (with the reason of their condemnation). until: when that
+-- may change, or for what is due, since when it is.
 CREATE OR REPLACE FUNCTION judge_object(o object, r report, p_floor_epoch integer, p_now timestamptz,
     OUT verdict text, OUT reason text, OUT until timestamptz)
 LANGUAGE plpgsql STABLE
@@ -11,22 +11,34 @@ AS $$
 DECLARE
     -- Work in progress is kept while its lease lives, but not for ever.
     v_longest constant interval := interval '7 days';
+    v_published boolean;
 BEGIN
     IF o.state IN ('condemned', 'deleted') THEN
         verdict := o.state;
         reason := o.condemned_reason;
         until := CASE o.state WHEN 'condemned' THEN o.purge_after END;
-    ELSIF (o.fence_epoch, o.fence_counter, o.object_id) = (r.visible_epoch, r.visible_counter, r.visible_object_id) THEN
+        RETURN;
+    END IF;
+
+    v_published := o.state = 'sealed' AND is_published(o.report_id, o.fence_epoch, o.fence_counter, o.object_id);
+    -- By the setting as it is now: it may be longer than when the time was noted.
+    until := CASE WHEN v_published THEN greatest(o.eligible_at, o.unkept_at + (settings_of(r)).retention_ms * interval '1 millisecond')
+                  ELSE o.eligible_at END;
+    IF v_published THEN
+        reason := kept_as(r, o.fence_epoch, o.fence_counter, o.object_id);
+    END IF;
+    IF reason IS NOT NULL THEN
         verdict := 'kept';
-        reason := 'visible';
-    ELSIF coalesce(o.eligible_at, 'infinity') > p_now THEN
+        until := NULL;
+    ELSIF coalesce(until, 'infinity') > p_now THEN
         verdict := 'kept';
         reason := 'within_retention';
-        until := o.eligible_at;
-    ELSIF o.state = 'sealed' AND is_published(o.report_id, o.fence_epoch, o.fence_counter, o.object_id) THEN
+    ELSIF is_frozen(o.report_id) THEN
+        verdict := 'kept';
+        reason := 'frozen';
+    ELSIF v_published THEN
         verdict := 'due';
         reason := 'superseded';
-        until := o.eligible_at;
     ELSIF (o.fence_epoch, o.fence_counter) = (r.granted_epoch, r.granted_counter)
           AND lease_is_live(r, p_floor_epoch, p_now) AND p_now < o.reserved_at + v_longest THEN
         verdict := 'put_off';
@@ -35,7 +47,6 @@ BEGIN
     ELSE
         verdict := 'due';
         reason := CASE o.state WHEN 'reserved' THEN 'never_sealed' ELSE 'never_published' END;
-        until := o.eligible_at;
     END IF;
 END
 $$;

@@ -1,19 +1,19 @@
 -- Makes o (or nothing, where it is NULL) the visible object of the report, as its next version, which it
--- returns. The one
--- that was visible before is kept for the retention from now on. The object's row is always written,
--- since the collector looks at nothing else to learn what is due.
--- The caller holds the report's row and both objects' rows, and has judged the request.
-CREATE OR REPLACE FUNCTION move_pointer(r report, o object, p_request jsonb, p_digest bytea, p_retention_ms bigint, p_now timestamptz)
+-- returns. The version that thereby leaves the kept ones gives its object up, unless something else keeps it.
+-- The object's row is always written, since the collector looks at nothing else to learn what is due.
+-- The caller holds the report's row and all these objects' rows, and has judged the request.
+CREATE OR REPLACE FUNCTION move_pointer(r report, o object, p_request jsonb, p_digest bytea, p_now timestamptz)
 RETURNS publication
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    p publication%ROWTYPE;
+    p       publication%ROWTYPE;
+    dropped publication%ROWTYPE;
 BEGIN
     UPDATE object
-    SET eligible_at = NULL
+    SET eligible_at = NULL, unkept_at = NULL
     WHERE (report_id, fence_epoch, fence_counter, object_id)
         = (o.report_id, o.fence_epoch, o.fence_counter, o.object_id);
 
@@ -32,13 +32,14 @@ BEGIN
         accepted_epoch = (p_request ->> 'epoch')::integer, accepted_counter = (p_request ->> 'counter')::bigint
     WHERE report_id = r.report_id;
 
-    UPDATE object
-    SET eligible_at = p_now + p_retention_ms * interval '1 millisecond'
-    WHERE (report_id, fence_epoch, fence_counter, object_id)
-        = (r.report_id, r.visible_epoch, r.visible_counter, r.visible_object_id)
-      AND state = 'sealed'
-      AND (fence_epoch, fence_counter, object_id)
-          IS DISTINCT FROM (o.fence_epoch, o.fence_counter, o.object_id);
+    -- The first that is older than the kept ones; with none kept, the one that was visible.
+    SELECT * INTO dropped
+    FROM publication
+    WHERE report_id = r.report_id AND version < p.version AND object_id IS NOT NULL
+    ORDER BY version DESC
+    OFFSET (settings_of(r)).keep_versions
+    LIMIT 1;
+    PERFORM settle_object(dropped.report_id, dropped.object_epoch, dropped.object_counter, dropped.object_id, p_now);
     RETURN p;
 END
 $$;

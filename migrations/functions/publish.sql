@@ -5,7 +5,7 @@
 -- Locks: the barrier (shared); all reports by id; then every object that any of the requests may keep or
 -- drop, by key. Two calls that name the same reports, or the same objects, therefore wait for each
 -- other and never in a circle; and what the collector condemns it has locked in the same order.
-CREATE OR REPLACE FUNCTION publish(p_requests jsonb, p_retention_ms bigint)
+CREATE OR REPLACE FUNCTION publish(p_requests jsonb)
 RETURNS TABLE (place bigint, status text, reason text,
                highest_epoch integer, highest_counter bigint, granted_epoch integer, granted_counter bigint,
                expected_version bigint, actual_version bigint, visible boolean, receipt jsonb)
@@ -42,15 +42,26 @@ BEGIN
         FROM jsonb_array_elements(p_requests) e
         JOIN publication p ON p.report_id = e ->> 'report' AND p.version = (e ->> 'from_version')::bigint
         UNION
-        SELECT report_id, visible_epoch, visible_counter, visible_object_id
-        FROM report WHERE report_id = ANY (v_reports)
+        -- Of each report, what n publishes can push out of the versions that it keeps.
+        SELECT r.report_id, p.object_epoch, p.object_counter, p.object_id
+        FROM report r
+        CROSS JOIN settings_of(r) s
+        CROSS JOIN LATERAL (
+            SELECT object_epoch, object_counter, object_id
+            FROM publication
+            WHERE report_id = r.report_id AND object_id IS NOT NULL
+            ORDER BY version DESC
+            OFFSET greatest(s.keep_versions + 1 - jsonb_array_length(p_requests), 0)
+            LIMIT least(s.keep_versions + 1, jsonb_array_length(p_requests))
+        ) p
+        WHERE r.report_id = ANY (v_reports)
     ) touched USING (report_id, fence_epoch, fence_counter, object_id)
     ORDER BY o.key
     FOR NO KEY UPDATE OF o;
 
     FOR q IN SELECT n, request FROM jsonb_array_elements(p_requests) WITH ORDINALITY AS e (request, n) ORDER BY n
     LOOP
-        RETURN QUERY SELECT q.n, a.* FROM publish_one(q.request, v_epoch, v_floor, p_retention_ms) a;
+        RETURN QUERY SELECT q.n, a.* FROM publish_one(q.request, v_epoch, v_floor) a;
     END LOOP;
 END
 $$;

@@ -1,10 +1,10 @@
 -- One publish, for publish(), which has locked the report and every object that this may touch. The
 -- checks stand in the order in which the contract promises their answers.
--- Status: applied, duplicate, idempotency_key_reused, stale_fence, fence_not_granted, lease_not_live,
+-- Status: applied, duplicate, idempotency_key_reused, frozen, stale_fence, fence_not_granted, lease_not_live,
 -- grant_already_used, expected_version_required, version_conflict, object_not_found, version_not_found,
 -- object_gone, report_not_found; and needs_seal: the bytes have not been looked at yet, or not in this
 -- epoch: seal, and publish again.
-CREATE OR REPLACE FUNCTION publish_one(p_request jsonb, p_epoch integer, p_floor_epoch integer, p_retention_ms bigint)
+CREATE OR REPLACE FUNCTION publish_one(p_request jsonb, p_epoch integer, p_floor_epoch integer)
 RETURNS TABLE (status text, reason text,
                highest_epoch integer, highest_counter bigint, granted_epoch integer, granted_counter bigint,
                expected_version bigint, actual_version bigint, visible boolean, receipt jsonb)
@@ -50,11 +50,20 @@ BEGIN
         RETURN;
     END IF;
 
+    IF is_frozen(v_report) THEN
+        status := 'frozen';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+
     SELECT * INTO status, reason, highest_epoch, highest_counter
     FROM judge_fence(r, v_epoch, v_counter, p_floor_epoch, v_now);
+    IF status IN ('stale_fence', 'fence_not_granted') THEN
+        PERFORM note_refusal(v_report, status, reason, v_epoch, v_counter, highest_epoch, highest_counter, p_request ->> 'by', v_now);
+    END IF;
     IF status IS NULL AND (v_epoch, v_counter) = (r.accepted_epoch, r.accepted_counter) THEN
         -- This grant has published before: its requests need an order among themselves.
-        IF r.publishes_per_grant = 'one' THEN
+        IF (settings_of(r)).publishes_per_grant = 'one' THEN
             status := 'grant_already_used';
         ELSIF expected_version IS NULL THEN
             status := 'expected_version_required';
@@ -76,7 +85,7 @@ BEGIN
 
     status := 'applied';
     visible := true;
-    receipt := receipt_of(move_pointer(r, o, p_request, v_digest, p_retention_ms, v_now));
+    receipt := receipt_of(move_pointer(r, o, p_request, v_digest, v_now));
     RETURN NEXT;
 END
 $$;

@@ -16,7 +16,7 @@ DECLARE
     x         record;
 BEGIN
     SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
-    IF status IS NOT NULL THEN
+    IF status IN ('epoch_in_doubt', 'run_ended') THEN -- paused or not: what is deleted is deleted
         RETURN NEXT;
         RETURN;
     END IF;

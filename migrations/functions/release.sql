@@ -32,6 +32,7 @@ BEGIN
     ELSIF r.lease_id = p_lease AND lease_is_live(r, v_floor, v_now) THEN
         PERFORM end_lease(r, 'released', v_now);
         status := 'released';
+        PERFORM pg_notify('fenceline_lease', p_report); -- wakes whoever waits first
     ELSIF l.end_reason = 'released' THEN
         status := 'already_released';
     ELSE

@@ -2,12 +2,12 @@
 -- known from the start and goes if it is never published. Repeated with the same declaration it hands
 -- out a further upload URL, while the object is still reserved.
 -- Status: reserved, reserved_again, object_id_reused, object_exists, stale_fence, fence_not_granted,
--- lease_not_live, report_not_found, epoch_in_doubt.
+-- lease_not_live, frozen, report_not_found, epoch_in_doubt.
 -- Locks: the barrier (shared), the report's row, the object's row.
 CREATE OR REPLACE FUNCTION reserve(
     p_report text, p_epoch integer, p_counter bigint, p_object text, p_prefix text,
     p_content_type text, p_filename text, p_size bigint, p_sha256 bytea,
-    p_upload_life_ms bigint, p_retention_ms bigint)
+    p_upload_life_ms bigint, p_retention_ms bigint, p_by text)
 RETURNS TABLE (status text, reason text, highest_epoch integer, highest_counter bigint,
                granted_epoch integer, granted_counter bigint, state text, key text)
 LANGUAGE plpgsql
@@ -34,12 +34,20 @@ BEGIN
         RETURN;
     END IF;
     v_now := fenceline_now();
+    IF is_frozen(p_report) THEN
+        status := 'frozen';
+        RETURN NEXT;
+        RETURN;
+    END IF;
 
     SELECT * INTO status, reason, highest_epoch, highest_counter
     FROM judge_fence(r, p_epoch, p_counter, v_floor, v_now);
     IF status IS NOT NULL THEN
         granted_epoch := r.granted_epoch;
         granted_counter := r.granted_counter;
+        IF status IN ('stale_fence', 'fence_not_granted') THEN
+            PERFORM note_refusal(p_report, status, reason, p_epoch, p_counter, highest_epoch, highest_counter, p_by, v_now);
+        END IF;
         RETURN NEXT;
         RETURN;
     END IF;

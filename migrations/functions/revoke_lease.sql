@@ -1,6 +1,6 @@
 -- Bars a fence and all below it, in every mode, and ends the lease that holds one of them. Clearing a
 -- lock would not stop the old process; the fence does. p_epoch NULL means the greatest granted.
--- Status: revoked, fence_not_granted, report_not_found, epoch_in_doubt.
+-- Status: revoked, fence_not_granted, report_not_found, frozen, epoch_in_doubt.
 -- Locks: the barrier (shared), then the report's row.
 CREATE OR REPLACE FUNCTION revoke_lease(p_report text, p_epoch integer, p_counter bigint, p_reason text, p_by text)
 RETURNS TABLE (status text, fence_epoch integer, fence_counter bigint, granted_epoch integer, granted_counter bigint)
@@ -25,6 +25,10 @@ BEGIN
         RETURN QUERY SELECT 'report_not_found', NULL::integer, NULL::bigint, NULL::integer, NULL::bigint;
         RETURN;
     END IF;
+    IF is_frozen(p_report) THEN
+        RETURN QUERY SELECT 'frozen', NULL::integer, NULL::bigint, NULL::integer, NULL::bigint;
+        RETURN;
+    END IF;
     v_now := fenceline_now();
     fence_epoch := coalesce(p_epoch, r.granted_epoch);
     fence_counter := coalesce(p_counter, r.granted_counter);
@@ -46,6 +50,7 @@ BEGIN
     END IF;
     IF r.lease_id IS NOT NULL AND (fence_epoch, fence_counter) = (r.granted_epoch, r.granted_counter) THEN
         PERFORM end_lease(r, CASE WHEN lease_is_live(r, v_floor, v_now) THEN 'revoked' ELSE 'expired' END, v_now);
+        PERFORM pg_notify('fenceline_lease', p_report);
     END IF;
     RETURN NEXT;
 END

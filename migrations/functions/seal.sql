@@ -1,6 +1,6 @@
 -- Writes down what the storage was seen to hold under the object's key, and in which epoch it was seen.
 -- From then on the object is these bytes and no others. It makes nothing visible, so it compares no fence.
--- Status: sealed, object_changed (it was sealed as other bytes), object_gone, object_not_found, epoch_in_doubt.
+-- Status: sealed, object_changed (it was sealed as other bytes), object_gone, object_not_found, frozen, epoch_in_doubt.
 -- Locks: the barrier (shared), the report's row, the object's row.
 CREATE OR REPLACE FUNCTION seal(
     p_report text, p_epoch integer, p_counter bigint, p_object text,
@@ -30,6 +30,8 @@ BEGIN
 
     IF o.object_id IS NULL THEN
         status := 'object_not_found';
+    ELSIF is_frozen(p_report) THEN
+        status := 'frozen';
     ELSIF o.state IN ('condemned', 'deleted') THEN
         status := 'object_gone';
     ELSIF o.state = 'sealed' AND (o.size, o.sha256, o.etag, o.version_id)

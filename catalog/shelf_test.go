@@ -1,0 +1,156 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fenceline/fenceline/catalog"
+	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/internal/testdb"
+	"github.com/fenceline/fenceline/staging"
+)
+
+// The periods of a keeper. The clock goes on by steps of three hours, so that nothing of it falls together with a step.
+const (
+	step    = 3 * time.Hour
+	short   = 10 * time.Hour // retention
+	long    = 25 * time.Hour
+	grace   = 4 * time.Hour
+	forever = 1 << 20 * time.Hour
+)
+
+// keeper is a desk with a collector, and a storage that knows which keys it holds and nothing else.
+type keeper struct {
+	desk
+	shelf     *shelf
+	collector *gc.Collector
+}
+
+func newKeeper(t *testing.T) keeper {
+	t.Helper()
+	db := testdb.New(t)
+	k := keeper{shelf: &shelf{keys: map[string]bool{}}}
+	k.desk = desk{db: db, Catalog: k.under(db, catalog.Config{Retention: short})}
+	k.collector = gc.New(db.Pool, k.shelf, gc.Config{
+		PurgeGrace: grace, Tombstones: forever, Log: slog.New(slog.DiscardHandler),
+	})
+	k.defaults(t, catalog.Config{Retention: short})
+	return k
+}
+
+// under is a catalog as another configuration makes it.
+func (k keeper) under(db *testdb.DB, cfg catalog.Config) *catalog.Catalog {
+	cfg.RetentionAbove, cfg.RetentionBelow, cfg.PurgeGrace = time.Hour, forever, grace
+	seal := sealIn(db.Pool)
+	return catalog.New(db.Pool, func(ctx context.Context, name fencing.ObjectName) error {
+		k.shelf.put(keyOf(name))
+		return seal(ctx, name)
+	}, cfg)
+}
+
+// defaults makes those of a configuration the service's.
+func (k keeper) defaults(t *testing.T, cfg catalog.Config) {
+	t.Helper()
+	if _, err := k.under(k.db, cfg).SetDefaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// collect runs a pass.
+func (k keeper) collect(t *testing.T) {
+	t.Helper()
+	if err := k.pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (k keeper) pass(ctx context.Context) error {
+	pass, err := k.collector.Begin(ctx, gc.Options{By: "test"})
+	if err != nil {
+		return err
+	}
+	return pass.Run(ctx)
+}
+
+// next publishes a new object as july's version given, which follows the one before it.
+func (k keeper) next(t *testing.T, f fencing.Fence, id fencing.ObjectID, version int64) {
+	t.Helper()
+	k.stage(t, "july", f, string(id))
+	k.applied(t, object(f, id, string(id), expecting(version-1)), version)
+}
+
+// change changes july's settings.
+func (k keeper) change(t *testing.T, set func(catalog.Changes)) catalog.Settings {
+	t.Helper()
+	changes := catalog.Changes{}
+	set(changes)
+	settings, err := k.ChangeSettings(t.Context(), "july", changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+func keeping(n int) func(catalog.Changes) {
+	return func(c catalog.Changes) { c.SetKeepVersions(&n) }
+}
+
+func retaining(d time.Duration) func(catalog.Changes) {
+	return func(c catalog.Changes) { c.SetRetention(&d) }
+}
+
+// stands fails the test unless july's object is as told: "kept visible", "due superseded", "condemned erased" …
+func (k keeper) stands(t *testing.T, f fencing.Fence, id, want string) {
+	t.Helper()
+	const query = "SELECT verdict || ' ' || reason FROM explain_object('july', $1, $2, $3)"
+	if got := testdb.Value[string](t, k.db, query, f.Epoch, f.Counter, id); got != want {
+		t.Errorf("object %q is %s, want %s", id, got, want)
+	}
+}
+
+func keyOf(name fencing.ObjectName) string {
+	return "reports/" + string(name.Report) + "/" + name.Fence.String() + "/" + string(name.Object)
+}
+
+// shelf is a storage's keys.
+type shelf struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+func (s *shelf) put(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[key] = true
+}
+
+func (s *shelf) has(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[key]
+}
+
+// Delete removes keys.
+func (s *shelf) Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error) {
+	if err := beforeSend(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := make([]staging.DeleteResult, len(refs))
+	for i, ref := range refs {
+		delete(s.keys, ref.Key)
+		results[i].ObjectRef = ref
+	}
+	return results, nil
+}
+
+// Versions is never asked: nothing is hidden here.
+func (s *shelf) Versions(context.Context, string) ([]staging.ObjectRef, error) {
+	return nil, errors.New("this storage has no versions")
+}

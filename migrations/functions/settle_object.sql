@@ -1,0 +1,25 @@
+-- Brings a published object's eligible_at into line with what keeps it now: none while something does; once the
+-- last reason has ended, the end of its retention, counted from then.
+-- The caller holds the report's row and the object's, and has changed what may keep it.
+CREATE OR REPLACE FUNCTION settle_object(p_report text, p_epoch integer, p_counter bigint, p_object text, p_now timestamptz) RETURNS void
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    r      report%ROWTYPE;
+    v_kept boolean;
+BEGIN
+    SELECT * INTO r FROM report WHERE report_id = p_report;
+    v_kept := kept_as(r, p_epoch, p_counter, p_object) IS NOT NULL;
+
+    UPDATE object
+    SET unkept_at = CASE WHEN v_kept THEN NULL ELSE coalesce(unkept_at, p_now) END,
+        eligible_at = CASE WHEN v_kept THEN NULL
+                           ELSE coalesce(unkept_at, p_now) + (settings_of(r)).retention_ms * interval '1 millisecond' END
+    WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object)
+      AND state = 'sealed';
+END
+$$;
+
+REVOKE ALL ON FUNCTION settle_object FROM PUBLIC;
