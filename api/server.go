@@ -113,7 +113,10 @@ func New(cfg Config) *Server {
 // serviceRoutes are open to all: they tell what the service is and whether it
 // works, and nothing about any report.
 func (s *Server) serviceRoutes() []route {
+	docs := docsPage()
 	return []route{
+		{Method: http.MethodGet, Path: "/docs", Handler: docs},
+		{Method: http.MethodGet, Path: "/docs/:asset", Handler: docs},
 		{Method: http.MethodGet, Path: "/livez", Handler: s.livez},
 		{Method: http.MethodGet, Path: "/readyz", Handler: s.readyz},
 		{Method: http.MethodGet, Path: "/openapi.yaml", Handler: serveOpenAPI},
