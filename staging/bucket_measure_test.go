@@ -3,77 +3,41 @@ package staging_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5/pgxpool"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
-	"github.com/fenceline/fenceline/internal/metrics"
 	"github.com/fenceline/fenceline/internal/testbucket"
-	"github.com/fenceline/fenceline/internal/testdb"
+	"github.com/fenceline/fenceline/internal/testmetrics"
 	"github.com/fenceline/fenceline/staging"
 )
 
-// counted is what the calls of a bucket were counted as: "HeadObject ok", and how often.
-type counted struct{ metrics *metrics.Metrics }
-
-// countCalls has a bucket's calls counted.
-func countCalls(t testing.TB, b *testbucket.Bucket) counted {
+// countCalls has a bucket's calls counted, and returns what reads the counts: "HeadObject ok", and how often.
+func countCalls(t testing.TB, b *testbucket.Bucket) func() map[string]float64 {
 	t.Helper()
-	pool := testdb.New(t).Pool
-	none := func() int { return 0 }
-	m := metrics.New(metrics.Sources{
-		Pool: func() *pgxpool.Stat { return pool.Stat() }, WaitingForLeases: none, WaitingForChanges: none,
-		State: func(context.Context) (metrics.State, error) { return metrics.State{}, nil },
-	})
+	m := testmetrics.New(t)
 	b.Config.Metrics = m
-	return counted{m}
-}
-
-func (c counted) calls(t testing.TB) map[string]float64 {
-	t.Helper()
-	page := httptest.NewRecorder()
-	c.metrics.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(page.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls, timed := map[string]float64{}, map[string]float64{}
-	for _, m := range families["fenceline_storage_calls_total"].Metric {
-		if n := m.Counter.GetValue(); n > 0 {
-			calls[label(m, "operation")+" "+label(m, "result")] = n
-			timed[label(m, "operation")] -= n
+	name := regexp.MustCompile(`^fenceline_storage_calls_total{operation="(\w+)",result="(\w+)"}$`)
+	return func() map[string]float64 {
+		calls, timed := map[string]float64{}, map[string]float64{}
+		for series, n := range testmetrics.Counted(t, m, "fenceline_storage_calls_total") {
+			found := name.FindStringSubmatch(series)
+			calls[found[1]+" "+found[2]] = n
+			timed[fmt.Sprintf("fenceline_storage_call_duration_seconds_count{operation=%q}", found[1])] += n
 		}
-	}
-	for _, m := range families["fenceline_storage_call_duration_seconds"].GetMetric() {
-		timed[label(m, "operation")] += float64(m.Histogram.GetSampleCount())
-	}
-	for operation, missing := range timed {
-		if missing != 0 {
-			t.Errorf("%s: %v more are timed than counted", operation, missing)
+		if diff := cmp.Diff(timed, testmetrics.Counted(t, m, "fenceline_storage_call_duration_seconds_count")); diff != "" {
+			t.Errorf("calls that were timed (-counted +timed):\n%s", diff)
 		}
+		return calls
 	}
-	return calls
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.Label {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
 }
 
 func TestEachCallOfTheStorageIsCountedByHowItEnded(t *testing.T) {
@@ -113,7 +77,7 @@ func TestEachCallOfTheStorageIsCountedByHowItEnded(t *testing.T) {
 		"GetObject ok": 1, "GetObject precondition_failed": 1,
 		"DeleteObjects ok": 1, "DeleteObjects interrupted": 1,
 	}
-	if diff := cmp.Diff(want, calls.calls(t)); diff != "" {
+	if diff := cmp.Diff(want, calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
@@ -129,7 +93,7 @@ func TestSigningAURLIsNoCallOfTheStorage(t *testing.T) {
 	if _, err := bucket.PresignGet(t.Context(), "k", "", "", "", life); err != nil {
 		t.Error(err)
 	}
-	if got := calls.calls(t); len(got) > 0 {
+	if got := calls(); len(got) > 0 {
 		t.Errorf("counted: %v", got)
 	}
 }
@@ -166,7 +130,7 @@ func TestAStorageThatFailsIsCountedByWhatItLacks(t *testing.T) {
 			if _, _, err := b.Open(t).Open(ctx, "k", "", `"e"`, staging.Range{}); err == nil {
 				t.Error("it was opened")
 			}
-			if got := slices.Collect(maps.Keys(calls.calls(t))); !slices.Equal(got, []string{want}) {
+			if got := slices.Collect(maps.Keys(calls())); !slices.Equal(got, []string{want}) {
 				t.Errorf("counted as %v, want %s", got, want)
 			}
 		})
