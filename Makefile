@@ -30,7 +30,7 @@ test: setup build ## run the tests (TEST='-run Publish ./catalog' for some of th
 torment: setup build ## kill the service at random, and check what it has done (TORMENT='--kills 200 --seed 7')
 	@bin/fenceline-dev torment $(TORMENT)
 
-check: ## formatting, vet, staticcheck, tidy modules, docker-compose.yml
+check: ## formatting, vet, staticcheck, tidy modules, docker-compose.yml, deploy/alerts.yaml
 	@unformatted=$$($(TOOL) gofumpt -l .) && if [ -n "$$unformatted" ]; then \
 		echo "not formatted with gofumpt:" $$unformatted >&2; exit 1; fi
 	CGO_ENABLED=0 $(GO) vet ./...
@@ -38,6 +38,8 @@ check: ## formatting, vet, staticcheck, tidy modules, docker-compose.yml
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	cd tools && CGO_ENABLED=0 $(GO) test ./composecheck && CGO_ENABLED=0 $(GO) run ./composecheck ..
+	cd tools/alertcheck && $(GO) mod tidy -diff
+	cd tools/alertcheck && CGO_ENABLED=0 $(GO) test . && CGO_ENABLED=0 $(GO) run . ../..
 
 clean: ## remove what was built; .fenceline/ stays
 	rm -rf bin

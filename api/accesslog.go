@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// answerAndLog turns the error of a request into its answer and writes its one
+// answerAndLog turns the error of a request into its answer, counts it, and writes its one
 // line in the log. The line names the route, never the query, a header or a
 // body: those may hold secrets.
 func (s *Server) answerAndLog(next echo.HandlerFunc) echo.HandlerFunc {
@@ -26,6 +26,7 @@ func (s *Server) answerAndLog(next echo.HandlerFunc) echo.HandlerFunc {
 			p.write(c)
 		}
 		s.logRequest(c, started, p)
+		s.measure(c, started, p)
 		if err != nil && begun {
 			// The status has been sent, so only a broken connection can tell the
 			// client that what it got is not the whole answer.

@@ -16,7 +16,7 @@ func takesBody(r api.Route) bool { return r.Mutates }
 
 func TestEveryRouteRefusesAParameterThatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := begin(t, showingMetrics)
 	for _, r := range api.Routes() {
 		for _, query := range []string{"?nonsense=1", "?nonsense"} {
 			got := w.Do(t, r.Method, address(r, "july")+query, nil, anyRequest...).Refused(t, 400, "invalid_request")
@@ -33,7 +33,7 @@ func TestEveryRouteRefusesAParameterThatItDoesNotKnow(t *testing.T) {
 
 func TestEveryBodyIsBoundedAndOfJSON(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := begin(t, showingMetrics)
 	w.grant(t, "july", "a7")
 	spaces := strings.Repeat(" ", 64<<10)
 	for _, r := range api.Routes() {
@@ -81,7 +81,7 @@ func TestABodyOfAReadIsBoundedAndIgnored(t *testing.T) {
 
 func TestAnAddressKnowsItsMethodsAlone(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := begin(t, showingMetrics)
 	allowed := map[string]map[string]bool{}
 	for _, r := range api.Routes() {
 		path := address(r, "july")

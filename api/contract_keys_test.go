@@ -24,7 +24,7 @@ var anyRequest = []string{"Idempotency-Key", "k1"}
 
 func TestARoutePassesTheRolesThatItIsFor(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := begin(t, showingMetrics)
 	keys := map[api.Role]string{"": "", api.RoleReader: w.Reader, api.RoleWorker: w.Worker, api.RoleOperator: w.Operator}
 	rank := map[api.Role]int{"": 0, api.RoleReader: 1, api.RoleWorker: 2, api.RoleOperator: 3}
 	for _, r := range api.Routes() {
@@ -51,7 +51,7 @@ func TestARoutePassesTheRolesThatItIsFor(t *testing.T) {
 
 func TestAKeyReachesTheReportsOfItsPatternAndLearnsOfNoOther(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := begin(t, showingMetrics)
 	for _, report := range []string{"sales.july", "sales_july", "sales", "other"} {
 		w.published(t, report, "hello", nil)
 	}

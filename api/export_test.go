@@ -1,6 +1,10 @@
 package api
 
-import "github.com/labstack/echo/v4"
+import (
+	"github.com/labstack/echo/v4"
+
+	"github.com/fenceline/fenceline/internal/metrics"
+)
 
 // What the tests see beyond the package's surface: they add small routes of
 // their own, to watch the machinery without any domain behind it.
@@ -14,7 +18,7 @@ func (s *Server) Handle(r Route) { s.handle(r) }
 
 // Routes is the whole route table.
 func Routes() []Route {
-	var s Server
+	s := Server{cfg: Config{Metrics: new(metrics.Metrics)}}
 	return append(s.serviceRoutes(), s.domainRoutes()...)
 }
 

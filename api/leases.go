@@ -63,6 +63,7 @@ func (s *Server) acquireLease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	noteResult(c, "acquired")
 	status := http.StatusCreated
 	if grant.Replayed {
 		status = http.StatusOK
@@ -122,6 +123,8 @@ func (s *Server) renewLease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	noteResult(c, "renewed")
+	s.cfg.Metrics.Renewed(renewal.Left)
 	return writeJSON(c, http.StatusOK, struct {
 		Result    string        `json:"result"`
 		Fence     fencing.Fence `json:"fence"`
@@ -145,6 +148,7 @@ func (s *Server) releaseLease(c echo.Context) error {
 	if released {
 		result = "released"
 	}
+	noteResult(c, result)
 	return writeJSON(c, http.StatusOK, map[string]string{"result": result})
 }
 

@@ -59,9 +59,11 @@ func (s *Server) publish(c echo.Context) error {
 		Fence: receipt.Fence, PublishedAt: receipt.PublishedAt,
 	}
 	if !receipt.Duplicate {
+		noteResult(c, answer.Result)
 		return writeJSON(c, http.StatusCreated, answer)
 	}
 	answer.Result, answer.Visible = "duplicate", &receipt.Visible
+	noteResult(c, answer.Result)
 	return writeJSON(c, http.StatusOK, answer)
 }
 

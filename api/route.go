@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/fenceline/fenceline/internal/metrics"
 )
 
 // route is one row of the route table: what the server must know about a
@@ -41,6 +43,9 @@ type route struct {
 	// refused, so that a misspelt `limt` is not silently without effect.
 	Query []string
 
+	// Counted is the operation whose results the route's answers are, where they are counted.
+	Counted metrics.Operation
+
 	Handler echo.HandlerFunc
 }
 
@@ -48,6 +53,7 @@ type route struct {
 const (
 	routeKey  = "fenceline.route"
 	apiKeyKey = "fenceline.key"
+	resultKey = "fenceline.result"
 )
 
 // handle adds one route, and HEAD beside GET: net/http leaves the body away.

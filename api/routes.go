@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"time"
+
+	"github.com/fenceline/fenceline/internal/metrics"
 )
 
 // longestSeal bounds the requests on which the service may have to read an object's bytes once: up to 5 GiB,
@@ -21,9 +23,9 @@ func (s *Server) domainRoutes() []route {
 		publication = report + "/publications/:version"
 	)
 	return []route{
-		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Waits: true, Limit: longestWaiting, Handler: s.acquireLease},
-		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Handler: s.renewLease},
-		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Handler: s.releaseLease},
+		{Method: http.MethodPut, Path: lease, Role: RoleWorker, Mutates: true, Waits: true, Limit: longestWaiting, Counted: metrics.Acquire, Handler: s.acquireLease},
+		{Method: http.MethodPost, Path: lease + "/renew", Role: RoleWorker, Mutates: true, Counted: metrics.Renew, Handler: s.renewLease},
+		{Method: http.MethodDelete, Path: lease, Role: RoleWorker, Mutates: true, Counted: metrics.Release, Handler: s.releaseLease},
 		{Method: http.MethodGet, Path: lease, Role: RoleWorker, Handler: s.getLease},
 		{Method: http.MethodGet, Path: report + "/leases", Role: RoleWorker, Query: pageQuery(), Handler: s.listLeases},
 		{Method: http.MethodGet, Path: report + "/lease", Role: RoleWorker, Handler: s.getLiveLease},
@@ -35,7 +37,7 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state"), Handler: s.listObjects},
 		{Method: http.MethodDelete, Path: object, Role: RoleWorker, Mutates: true, Handler: s.discardObject},
 
-		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: longestSeal, Handler: s.publish},
+		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: longestSeal, Counted: metrics.Publish, Handler: s.publish},
 		{Method: http.MethodGet, Path: report + "/publications", Role: RoleReader, Query: pageQuery("idempotency_key"), Handler: s.listPublications},
 		{Method: http.MethodPut, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.holdVersion},
 		{Method: http.MethodDelete, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.unholdVersion},

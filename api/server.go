@@ -15,6 +15,7 @@ import (
 
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/metrics"
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -40,6 +41,10 @@ type Config struct {
 
 	// LongestLease is the longest ttl of a lease. Default 24 h.
 	LongestLease time.Duration
+
+	// Metrics counts the requests, and is served at /metrics, open to all. Default: nothing is counted, and
+	// there is nothing at that address.
+	Metrics *metrics.Metrics
 
 	// Version is the program's, for /v1/status.
 	Version string
@@ -114,13 +119,17 @@ func New(cfg Config) *Server {
 // works, and nothing about any report.
 func (s *Server) serviceRoutes() []route {
 	docs := docsPage()
-	return []route{
+	routes := []route{
 		{Method: http.MethodGet, Path: "/docs", Handler: docs},
 		{Method: http.MethodGet, Path: "/docs/:asset", Handler: docs},
 		{Method: http.MethodGet, Path: "/livez", Handler: s.livez},
 		{Method: http.MethodGet, Path: "/readyz", Handler: s.readyz},
 		{Method: http.MethodGet, Path: "/openapi.yaml", Handler: serveOpenAPI},
 	}
+	if s.cfg.Metrics != nil {
+		routes = append(routes, route{Method: http.MethodGet, Path: "/metrics", Handler: s.serveMetrics})
+	}
+	return routes
 }
 
 // ServeHTTP answers one request, for callers that bring their own listener.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/fenceline/fenceline/internal/metrics"
 	"github.com/fenceline/fenceline/staging"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 	Silence time.Duration
 	// Schedule says when a pass begins by itself: five cron fields in UTC, or "@every 1h". Default none.
 	Schedule string
+	// Metrics counts what passes did. Default: nobody does.
+	Metrics *metrics.Metrics
 	// Log receives what passes did. Default slog.Default().
 	Log *slog.Logger
 }

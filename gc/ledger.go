@@ -126,8 +126,15 @@ func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, 
 	return entries, nil
 }
 
-// tell passes an entry on to whoever watches the pass.
+// tell passes an entry on to whoever watches the pass, and counts it.
 func (p *Pass) tell(e Entry) {
+	if !p.options.DryRun && e.Action != "forgotten" { // which only those who watch are told of
+		var size int64
+		if e.Size != nil {
+			size = *e.Size
+		}
+		p.collector.cfg.Metrics.Collected(e.Action, size)
+	}
 	if p.options.Each != nil {
 		p.options.Each(e)
 	}

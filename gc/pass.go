@@ -153,6 +153,9 @@ func (p *Pass) end(ctx context.Context, failure error) {
 	if errors.Is(failure, ErrPaused) {
 		args["outcome"] = "paused"
 	}
+	if !p.options.DryRun {
+		p.collector.cfg.Metrics.PassEnded(args["outcome"].(string))
+	}
 	_, err := database.Change[answer](ctx, p.collector.pool, query, args)
 	for tries := 1; err != nil && tries < 3; tries++ { // else its place stays taken until it is written off
 		_, err = database.Change[answer](ctx, p.collector.pool, query, args)

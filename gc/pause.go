@@ -31,6 +31,26 @@ func (c *Collector) setPause(ctx context.Context, pause bool, by string) error {
 	return nil
 }
 
+// Situation is how collecting stands, whichever instance does it.
+type Situation struct {
+	LastSuccess *time.Time // when the last pass completed that was no dry run; nil if none is on record
+	Running     bool       // a pass is under way
+	Paused      bool
+}
+
+// Situation reads how collecting stands. Error: database.ErrUnavailable.
+func (c *Collector) Situation(ctx context.Context) (Situation, error) {
+	const query = `
+		SELECT (SELECT finished_at FROM gc_run WHERE outcome = 'completed' AND NOT dry_run ORDER BY run_id DESC LIMIT 1) AS last_success,
+		       EXISTS (SELECT FROM gc_run WHERE finished_at IS NULL) AS running,
+		       EXISTS (SELECT FROM gc_pause) AS paused`
+	got, _, err := database.Row[Situation](ctx, c.pool, query, nil)
+	if err != nil {
+		return Situation{}, fmt.Errorf("read how collecting stands: %w", err)
+	}
+	return got, nil
+}
+
 // PausedSince tells since when the collector is paused, and by whom; nil if it is not. Error: database.ErrUnavailable.
 func (c *Collector) PausedSince(ctx context.Context) (*time.Time, string, error) {
 	const query = `SELECT paused_at, paused_by FROM gc_pause`

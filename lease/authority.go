@@ -104,6 +104,7 @@ func (a *Authority) acquire(ctx context.Context, r Request) (Grant, error) {
 // Renewal is a lease that goes on.
 type Renewal struct {
 	Fence     fencing.Fence // the same as at the grant
+	Left      time.Duration // by the database's clock, what it had when the renewal was decided
 	Remaining time.Duration // by the database's clock, as of the answer
 }
 
@@ -111,13 +112,14 @@ type Renewal struct {
 // Errors: ErrLost (*LostError), ErrNotFound, database.ErrUnavailable.
 func (a *Authority) Renew(ctx context.Context, report fencing.ReportID, id fencing.LeaseID, ttl time.Duration) (Renewal, error) {
 	const query = `
-		SELECT status, reason, fence_epoch, fence_counter, remaining_ms
+		SELECT status, reason, fence_epoch, fence_counter, left_ms, remaining_ms
 		FROM renew(@report, @lease, nullif(@ttl_ms::bigint, 0))`
 	type answer struct {
 		Status       string
 		Reason       *string
 		FenceEpoch   *int32
 		FenceCounter *int64
+		LeftMS       *int64
 		RemainingMS  *int64
 	}
 	got, err := database.Change[answer](ctx, a.pool, query, pgx.NamedArgs{
@@ -126,6 +128,7 @@ func (a *Authority) Renew(ctx context.Context, report fencing.ReportID, id fenci
 	if err == nil && got.Status == "renewed" {
 		return Renewal{
 			Fence:     fencing.Joined(got.FenceEpoch, got.FenceCounter),
+			Left:      milliseconds(*got.LeftMS),
 			Remaining: milliseconds(*got.RemainingMS),
 		}, nil
 	}

@@ -88,6 +88,21 @@ func TestARenewalThatWaitsCountsItsTimeFromWhenItIsDecided(t *testing.T) {
 	o.wantLive(t, "july", "a7")
 }
 
+func TestARenewalTellsWhatTheLeaseHadLeftWhenItWasDecided(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.grant(t, "july", "a7")
+	o.db.Advance(t, ttl/4)
+	letGo := o.db.HoldReport(t, "july")
+	renewal := o.renewing(t, "a7", 1)
+	o.db.Advance(t, ttl/4) // while it waits
+	letGo()
+	const slack = ttl / 8 // of a busy machine
+	if a := renewal(); a.err != nil || a.got.Left > ttl/2 || a.got.Left < ttl/2-slack || a.got.Remaining != ttl {
+		t.Errorf("got %+v, %v, want about %v left and the whole %v again", a.got, a.err, ttl/2, ttl)
+	}
+}
+
 func TestADelayedShorterRenewalNeverShortens(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -14,6 +14,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/fenceline/fenceline/internal/metrics"
 )
 
 // BucketConfig says where the bytes of objects are kept. Credentials are not
@@ -40,6 +42,9 @@ type BucketConfig struct {
 	// Region is the region that requests are signed for. Default: the SDK's
 	// own (AWS_REGION, the profile), else us-east-1.
 	Region string
+
+	// Metrics counts the calls of the storage. Default: nobody does.
+	Metrics *metrics.Metrics
 }
 
 const (
@@ -96,7 +101,7 @@ func OpenBucket(ctx context.Context, cfg BucketConfig) (*Bucket, error) {
 	return &Bucket{
 		name:        cfg.Bucket,
 		prefix:      cfg.Prefix,
-		client:      s3.NewFromConfig(loaded, atEndpoint(cfg.Endpoint)),
+		client:      s3.NewFromConfig(loaded, atEndpoint(cfg.Endpoint), measured(cfg.Metrics)),
 		presigner:   s3.NewPresignClient(s3.NewFromConfig(loaded, atEndpoint(public))),
 		credentials: loaded.Credentials,
 	}, nil

@@ -30,10 +30,10 @@ func environment(defaults, forced []string) []string {
 }
 
 // settings are the service's settings in development: short retentions are
-// allowed, logs are for reading, and all periods follow from the retention
+// allowed, logs are for reading, /metrics is served, and all periods follow from the retention
 // where one is given.
 func settings(retention time.Duration) ([]string, error) {
-	variables := []string{"FENCELINE_ALLOW_SHORT_RETENTION=true", "FENCELINE_LOG_FORMAT=text"}
+	variables := []string{"FENCELINE_ALLOW_SHORT_RETENTION=true", "FENCELINE_LOG_FORMAT=text", "FENCELINE_METRICS=true"}
 	if retention == 0 {
 		return variables, nil
 	}

@@ -25,6 +25,7 @@ type serveCmd struct {
 	logSettings
 
 	Listen             string `default:"127.0.0.1:8080" env:"FENCELINE_LISTEN" help:"TCP address to listen on."`
+	Metrics            bool   `env:"FENCELINE_METRICS" help:"Serve /metrics, open to all who reach the port."`
 	Migrate            bool   `env:"FENCELINE_MIGRATE" help:"Bring the schema up before serving."`
 	MigrateDatabaseURL string `env:"FENCELINE_MIGRATE_DATABASE_URL" placeholder:"URL" help:"The owner's PostgreSQL URL, for --migrate. None: --database-url."`
 	S3AllowOverwrites  bool   `name:"s3-allow-overwrites" env:"FENCELINE_S3_ALLOW_OVERWRITES" help:"Start although the storage ignores If-None-Match: *."`
@@ -75,6 +76,7 @@ func (c *serveCmd) config() service.Config {
 			Listen: c.Listen, RequestTimeout: c.RequestTimeout, ShutdownTimeout: c.ShutdownTimeout,
 			LongestLease: c.LeaseTTLMax, Version: programVersion(),
 		},
+		Metrics:         c.Metrics,
 		AllowOverwrites: c.S3AllowOverwrites,
 		Log:             c.logger(),
 	}

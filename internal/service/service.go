@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/internal/metrics"
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/migrations"
 	"github.com/fenceline/fenceline/staging"
@@ -31,6 +33,10 @@ type Config struct {
 	Catalog   catalog.Config
 	Collector gc.Config
 	API       api.Config // of which the parts, Authenticate and Ready are filled in here
+
+	// Metrics has the service count what it does, and serve it at /metrics, open to all. What the parts are given
+	// to count with is filled in here.
+	Metrics bool
 
 	// AllowOverwrites lets the service start on a storage that ignores If-None-Match: *, where nothing keeps
 	// the bytes of a key from being written twice. It is shown as a warning for as long as it lasts.
@@ -50,8 +56,9 @@ type Service struct {
 	Collector *gc.Collector
 	Keys      *api.Keys
 
-	cfg Config
-	log *slog.Logger
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics.Metrics // nil where nothing is counted
 }
 
 // Open assembles the parts. It sends nothing anywhere; an error is one of the configuration. The caller closes
@@ -66,16 +73,17 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &Service{Pool: pool, cfg: cfg, log: cmp.Or(cfg.Log, slog.Default())}
+	if cfg.Metrics {
+		s.metrics = metrics.New(s.measured())
+	}
+	cfg.Bucket.Metrics, cfg.Collector.Metrics, cfg.Collector.Log = s.metrics, s.metrics, s.log
 	bucket, err := staging.OpenBucket(ctx, cfg.Bucket)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	s := &Service{Pool: pool, Bucket: bucket, cfg: cfg, log: cfg.Log}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
-	cfg.Collector.Log = s.log
+	s.Bucket = bucket
 	s.Leases = lease.New(pool)
 	s.Objects = staging.New(pool, bucket, cfg.Objects)
 	s.Catalog = catalog.New(pool, func(ctx context.Context, name fencing.ObjectName) error {
@@ -178,7 +186,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 func (s *Service) handler(warnings []string) *api.Server {
 	cfg := s.cfg.API
 	cfg.Leases, cfg.Objects, cfg.Catalog, cfg.Collector = s.Leases, s.Objects, s.Catalog, s.Collector
-	cfg.Authenticate = s.Keys.Authenticate
+	cfg.Authenticate, cfg.Metrics = s.Keys.Authenticate, s.metrics
 	cfg.Log, cfg.Warnings = s.log, append(warnings, cfg.Warnings...)
 	cfg.Ready = []api.Check{
 		{Name: "schema", Works: func(ctx context.Context) error { return migrations.Fits(ctx, s.Pool) }},

@@ -1,11 +1,11 @@
 -- Prolongs a live lease to now + ttl, never to less than it had: a delayed shorter renewal must not take
 -- back what was acknowledged. A refusal for expiry is written down, so that a clock that steps back
--- revives nothing.
+-- revives nothing. It answers too what the lease had left at that moment: how close it was.
 -- Status: renewed, lease_lost, lease_not_found, epoch_in_doubt.
 -- Locks: the barrier (shared), then the report's row; only then are the clock and the lease read. (A
 -- conditional UPDATE that has waited for the row would judge by the time before the wait.)
 CREATE OR REPLACE FUNCTION renew(p_report text, p_lease text, p_ttl_ms bigint)
-RETURNS TABLE (status text, reason text, fence_epoch integer, fence_counter bigint, remaining_ms bigint)
+RETURNS TABLE (status text, reason text, fence_epoch integer, fence_counter bigint, left_ms bigint, remaining_ms bigint)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
@@ -19,7 +19,7 @@ DECLARE
 BEGIN
     SELECT epoch, floor_epoch INTO v_epoch, v_floor FROM enter();
     IF v_epoch IS NULL THEN
-        RETURN QUERY SELECT 'epoch_in_doubt', NULL, NULL::integer, NULL::bigint, NULL::bigint;
+        RETURN QUERY SELECT 'epoch_in_doubt', NULL, NULL::integer, NULL::bigint, NULL::bigint, NULL::bigint;
         RETURN;
     END IF;
 
@@ -36,6 +36,7 @@ BEGIN
             PERFORM end_lease(r, reason, v_now);
         END IF;
     ELSE
+        left_ms := milliseconds_between(v_now, r.lease_expires_at);
         UPDATE report
         SET lease_expires_at = greatest(lease_expires_at, v_now + coalesce(p_ttl_ms, l.ttl_ms) * interval '1 millisecond')
         WHERE report_id = p_report

@@ -1,0 +1,38 @@
+package service
+
+import (
+	"context"
+
+	"github.com/fenceline/fenceline/internal/metrics"
+)
+
+// measured says whom a scrape asks: the parts, all of which there are by then.
+func (s *Service) measured() metrics.Sources {
+	return metrics.Sources{
+		Version:           s.cfg.API.Version,
+		Pool:              s.Pool.Stat,
+		WaitingForLeases:  func() int { return s.Leases.Waiting() },
+		WaitingForChanges: func() int { return s.Catalog.Watching() },
+		State:             s.state,
+	}
+}
+
+// state asks the database what a scrape shows of it. Error: database.ErrUnavailable.
+func (s *Service) state(ctx context.Context) (metrics.State, error) {
+	epoch, err := s.Leases.Epoch(ctx)
+	if err != nil {
+		return metrics.State{}, err
+	}
+	collecting, err := s.Collector.Situation(ctx)
+	if err != nil {
+		return metrics.State{}, err
+	}
+	frozen, err := s.Catalog.FrozenReports(ctx)
+	if err != nil {
+		return metrics.State{}, err
+	}
+	return metrics.State{
+		EpochVerified: epoch.Verified, LastSuccess: collecting.LastSuccess, Collecting: collecting.Running,
+		Paused: collecting.Paused, Frozen: len(frozen),
+	}, nil
+}
