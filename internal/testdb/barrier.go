@@ -2,6 +2,7 @@ package testdb
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,4 +56,20 @@ func (db *DB) AwaitWaiting(t testing.TB, n int) {
 		case <-tick.C:
 		}
 	}
+}
+
+// InTurn has calls about one report decided one after the other, although all of them wait for its row at the same
+// time, and returns their errors.
+func (db *DB) InTurn(t testing.TB, report string, calls ...func(context.Context) error) []error {
+	t.Helper()
+	letGo := db.HoldReport(t, report)
+	errs := make([]error, len(calls))
+	var all sync.WaitGroup
+	for n, call := range calls {
+		all.Go(func() { errs[n] = call(t.Context()) })
+		db.AwaitWaiting(t, n+1)
+	}
+	letGo()
+	all.Wait()
+	return errs
 }
