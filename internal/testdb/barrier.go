@@ -2,6 +2,7 @@ package testdb
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -42,17 +43,26 @@ func (db *DB) AwaitWaiting(t testing.TB, n int) {
 	const query = `
 		SELECT count(*) FROM pg_stat_activity
 		WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	await(t, fmt.Sprintf("%d sessions wait for a lock", n), func() bool { return Value[int](t, db, query) >= n })
+}
+
+// AwaitGone returns when no session of this name is left.
+func (db *DB) AwaitGone(t testing.TB, name string) {
+	t.Helper()
+	const query = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
+	await(t, "the sessions of "+name+" are gone", func() bool { return Value[int](t, db, query, name) == 0 })
+}
+
+// await returns when the condition holds.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
 	deadline := time.After(30 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		waiting := Value[int](t, db, query)
-		if waiting >= n {
-			return
-		}
+	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("%d sessions wait for a lock, want %d", waiting, n)
+			t.Fatalf("not in half a minute: %s", what)
 		case <-tick.C:
 		}
 	}
