@@ -83,3 +83,36 @@ func TestAWaitThatIsCutShortSaysThatNothingWasAsked(t *testing.T) {
 		}
 	}
 }
+
+// The change is under way when its client goes: it is not undone. The lease lives until it expires, unless the client
+// comes back for it, and then the next one gets it.
+func TestAGrantWhoseClientWentAwayMeanwhileExpiresLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.released(t, "july", "seen") // so that there is a row to hold
+	letGo := o.db.HoldReport(t, "july")
+	ctx, goAway := context.WithCancel(t.Context())
+	gone := o.waiting(t, ctx, "gone", 1)
+	o.db.AwaitWaiting(t, 1) // it has asked
+	next := o.waiting(t, t.Context(), "next", 2)
+	goAway()
+	letGo()
+	granted := within(t, time.Minute, gone)
+	if granted.err != nil {
+		t.Fatalf("a grant that was under way ended with %v", granted.err)
+	}
+	o.wantLive(t, "july", "gone")
+	again := asking("july", "gone")
+	if g, err := o.Acquire(t.Context(), again); err != nil || !g.Replayed || g.Fence != granted.got.Fence {
+		t.Errorf("the client that came back got %+v, %v", g, err)
+	}
+	o.db.Advance(t, 2*ttl)
+	if a := within(t, time.Minute, next); a.err != nil || a.got.Fence.Counter != granted.got.Fence.Counter+1 {
+		t.Errorf("the next one got %+v, %v", a.got, a.err)
+	}
+	_, err := o.Acquire(t.Context(), again)
+	wantLost(t, err, "superseded")
+	if n := o.Waiting(); n != 0 {
+		t.Errorf("%d still wait", n)
+	}
+}
