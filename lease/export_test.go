@@ -25,7 +25,7 @@ func NewLine(most int) Line { return Line{newLine(most)} }
 
 // Join takes the last place of the report's line, for any lease.
 func (l Line) Join(report fencing.ReportID) (Place, error) {
-	w, err := l.line.join(report, "any")
+	w, err := l.line.join(report, "any", "anybody")
 	return Place{w}, err
 }
 

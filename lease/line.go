@@ -25,6 +25,7 @@ type line struct {
 type waiter struct {
 	report   fencing.ReportID
 	lease    fencing.LeaseID
+	holder   string
 	place    *list.Element
 	first    chan struct{} // closed when it is the first
 	answered chan struct{} // closed when its lease was granted to another request of the same id, or was lost
@@ -36,7 +37,7 @@ func newLine(most int) *line {
 }
 
 // join puts a request at the end of its report's line. Error: ErrTooManyWaiting.
-func (l *line) join(report fencing.ReportID, lease fencing.LeaseID) (*waiter, error) {
+func (l *line) join(report fencing.ReportID, lease fencing.LeaseID, holder string) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.total >= l.most {
@@ -47,7 +48,7 @@ func (l *line) join(report fencing.ReportID, lease fencing.LeaseID) (*waiter, er
 		l.waiting[report] = list.New()
 	}
 	w := &waiter{
-		report: report, lease: lease,
+		report: report, lease: lease, holder: holder,
 		first: make(chan struct{}), answered: make(chan struct{}), woken: make(chan struct{}, 1),
 	}
 	w.place = l.waiting[report].PushBack(w)
@@ -94,6 +95,22 @@ func (l *line) tell(report fencing.ReportID, lease fencing.LeaseID) {
 			close(w.answered)
 		}
 	}
+}
+
+// holds tells whether somebody behind the first asks in the name of this holder.
+func (l *line) holds(report fencing.ReportID, holder string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queue := l.waiting[report]
+	if queue == nil {
+		return false
+	}
+	for place := queue.Front().Next(); place != nil; place = place.Next() {
+		if place.Value.(*waiter).holder == holder {
+			return true
+		}
+	}
+	return false
 }
 
 // empty tells whether nobody waits for the report.

@@ -46,6 +46,28 @@ func TestARepeatedRequestIsAnsweredAsSoonAsItsLeaseIsGrantedThoughOthersStandBef
 	}
 }
 
+func TestARepeatedRequestAtAnotherInstanceIsAnsweredOnceItsLeaseIsGrantedThoughOthersStandBeforeIt(t *testing.T) {
+	t.Parallel()
+	here := newOffice(t)
+	here.listening(t) // and the other one only looks now and then, so that it is here that the lease is granted
+	there := office{Authority: lease.New(here.db.Pool), db: here.db}
+	here.grant(t, "july", "holder")
+	first := here.waiting(t, t.Context(), "w1", 1)
+	ctx, giveUp := context.WithCancel(t.Context())
+	other := there.waiting(t, ctx, "w2", 1)
+	repeated := there.waiting(t, t.Context(), "w1", 2)
+	here.released(t, "july", "holder")
+	granted := within(t, time.Minute, first)
+	if granted.err != nil || granted.got.Replayed {
+		t.Fatalf("the first got %+v, %v", granted.got, granted.err)
+	}
+	if a := within(t, lease.LookEvery*3/2+ttl/4, repeated); a.err != nil || !a.got.Replayed || a.got.Fence != granted.got.Fence {
+		t.Errorf("the repetition got %+v, %v, want %s again", a.got, a.err, granted.got.Fence)
+	}
+	giveUp()
+	wantErr(t, other().err, lease.ErrWaitEnded)
+}
+
 func TestARequestWhoseLeaseIsReleasedWhileItWaitsIsToldThoughOthersStandBeforeIt(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

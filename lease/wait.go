@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/fenceline/fenceline/internal/fencing"
 )
 
 // lookEvery is how often the first in a line asks again although nobody has woken it: notifications can be
@@ -28,7 +30,7 @@ func (a *Authority) wait(ctx context.Context, r Request) (Grant, error) {
 			return a.acquire(ctx, r)
 		}
 	}
-	w, err := a.line.join(r.Report, r.Lease)
+	w, err := a.line.join(r.Report, r.Lease, r.Holder)
 	if err != nil {
 		return a.withoutPlace(ctx, r, err)
 	}
@@ -52,6 +54,7 @@ func (a *Authority) untilFree(ctx context.Context, r Request, woken <-chan struc
 		if !errors.As(err, &busy) {
 			return grant, err
 		}
+		a.tellHolder(ctx, r.Report, busy.Holder)
 		again := time.NewTimer(min(jittered(lookEvery), busy.RetryAfter+jittered(afterExpiry)))
 		select {
 		case <-woken:
@@ -64,6 +67,17 @@ func (a *Authority) untilFree(ctx context.Context, r Request, woken <-chan struc
 			return Grant{}, cutShort(ctx)
 		}
 		again.Stop()
+	}
+}
+
+// tellHolder lets the one out of the line who holds the lease already: whose grant went to an earlier request of its,
+// at another instance. Nothing is asked unless somebody in the line goes by the holder's name.
+func (a *Authority) tellHolder(ctx context.Context, report fencing.ReportID, holder string) {
+	if !a.line.holds(report, holder) {
+		return
+	}
+	if live, err := a.Live(ctx, report); err == nil { // else it is told at its turn
+		a.line.tell(report, live.ID)
 	}
 }
 
