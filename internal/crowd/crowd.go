@@ -27,14 +27,15 @@ type Config struct {
 }
 
 const (
-	report = "crowded"
-	holder = "holder"
-	wait   = time.Minute
-	ttl    = 30 * time.Second
+	report  = "crowded"
+	holder  = "holder"
+	longest = time.Minute // that the service lets anybody wait
+	ttl     = 30 * time.Second
 
 	// leaverTTL is short, so that what is granted to a client that has just gone does not hold up the others for long.
 	leaverTTL = time.Second
-	// lateLeaver is which leaver goes at the moment when its turn comes, and not before the first hand-over.
+	// lateLeaver is which leaver goes at the moment when its turn comes, and not before the first hand-over: in turn one
+	// that is granted the lease and is not heard of again, and one that goes while it may be granted it.
 	lateLeaver = 50
 )
 
@@ -101,20 +102,12 @@ func (c *crowd) gather(ctx context.Context) error {
 	if _, err := c.replicas[0].client.Acquire(ctx, asking(holder, ttl, 0)); err != nil {
 		return fmt.Errorf("hold the lease: %w", err)
 	}
-	leavers := 0
-	for n := range c.Waiters {
-		w := &waiter{crowd: c, number: n, replica: c.replicas[n%c.Replicas], ttl: ttl}
-		if (n+1)*c.Leavers/c.Waiters > leavers {
-			leavers++
-			w.leaves, w.late, w.ttl = true, leavers%lateLeaver == 0, leaverTTL
-		}
-		c.waiters = append(c.waiters, w)
+	c.invite(ctx)
+	for _, w := range c.waiters {
 		before := w.replica.service.Leases.Waiting()
-		waiting, leave := context.WithCancel(ctx)
-		w.leave = leave
-		c.all.Go(func() { w.live(waiting) })
+		c.all.Go(w.live)
 		if err := until(ctx, func() bool { return w.replica.service.Leases.Waiting() > before }); err != nil {
-			return fmt.Errorf("waiter %d does not come into the line: %w", n, err)
+			return fmt.Errorf("waiter %d does not come into the line: %w", w.number, err)
 		}
 	}
 	staying := 0
@@ -131,6 +124,24 @@ func (c *crowd) gather(ctx context.Context) error {
 	return nil
 }
 
+// invite makes the waiters, who do nothing yet, and spreads those who will leave evenly among them.
+func (c *crowd) invite(ctx context.Context) {
+	leavers := 0
+	for n := range c.Waiters {
+		w := &waiter{crowd: c, number: n, replica: c.replicas[n%c.Replicas], ttl: ttl}
+		if (n+1)*c.Leavers/c.Waiters > leavers {
+			leavers++
+			w.leaves, w.ttl = true, leaverTTL
+			w.late = leavers%lateLeaver == 0
+			w.dies = leavers%(2*lateLeaver) == lateLeaver
+		}
+		waiting, leave := context.WithCancel(ctx)
+		w.leave = leave
+		w.live = func() { w.wait(waiting) }
+		c.waiters = append(c.waiters, w)
+	}
+}
+
 // serve lets the lease go from hand to hand until everybody has had it, or is gone. Then one more takes it and gives it
 // back, behind whatever was granted to those who went.
 func (c *crowd) serve(ctx context.Context) error {
@@ -139,7 +150,7 @@ func (c *crowd) serve(ctx context.Context) error {
 		return fmt.Errorf("let the first go on: %w", err)
 	}
 	c.all.Wait()
-	if _, err := first.Acquire(ctx, asking("last", ttl, wait)); err != nil {
+	if _, err := first.Acquire(ctx, asking("last", ttl, longest)); err != nil {
 		return fmt.Errorf("acquire behind all others: %w", err)
 	}
 	if err := first.Release(ctx, report, "last"); err != nil {

@@ -51,7 +51,7 @@ func TestNobodyStarvesAtEitherOfTwoInstances(t *testing.T) {
 func TestACrowdOfWhichHalfGoesAwayLeavesNothingAndHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	r := served(t, crowd.Config{Waiters: 500, Leavers: 250})
-	if r.Gone != 250 || r.ToGone == 0 {
-		t.Errorf("%d went, and %d of them were granted a lease, want 250, and some", r.Gone, r.ToGone)
+	if r.Gone != 250 || r.ToGone < 3 || r.ToGone > 5 { // three with the lease in their hands, and two just then
+		t.Errorf("%d went, and %d of them were granted a lease, want 250, and 3 to 5", r.Gone, r.ToGone)
 	}
 }

@@ -14,8 +14,10 @@ type waiter struct {
 	number  int
 	replica *replica
 	ttl     time.Duration
-	leaves  bool // goes away while it waits
-	late    bool // and only when its turn comes
+	leaves  bool   // goes away while it waits
+	late    bool   // and only when its turn comes
+	dies    bool   // and only with the lease in its hands
+	live    func() // waits for the lease, holds it, and gives it back
 	leave   context.CancelFunc
 
 	// What came of it.
@@ -31,22 +33,23 @@ func asking(id string, ttl, wait time.Duration) client.AcquireRequest {
 	return client.AcquireRequest{Report: report, LeaseID: id, Holder: "worker of " + id, TTL: ttl, Wait: wait}
 }
 
-// live waits for the lease, holds it, and gives it back.
-func (w *waiter) live(ctx context.Context) {
+// wait is the whole life of a waiter, who is gone when ctx ends.
+func (w *waiter) wait(ctx context.Context) {
 	defer w.leave()
 	began := time.Now()
-	w.lease, w.err = w.replica.client.Acquire(ctx, asking(w.id(), w.ttl, wait))
+	w.lease, w.err = w.replica.client.Acquire(ctx, asking(w.id(), w.ttl, longest))
 	w.waited = time.Since(began)
-	if w.err != nil {
-		return
+	if w.err != nil || w.leaves {
+		return // who went was granted what it does not want any more, and says nothing
 	}
 	select {
 	case <-ctx.Done():
-		return // it was granted what it does not want any more, and says nothing
+		w.err = ctx.Err()
+		return
 	case <-time.After(w.crowd.Hold):
 	}
 	w.err = w.replica.client.Release(ctx, report, w.id())
-	if next := w.next(); next != nil && next.late {
+	if next := w.next(); next != nil && next.late && !next.dies {
 		next.leave() // it is being granted what it does not want any more
 	}
 }
