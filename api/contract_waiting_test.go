@@ -272,12 +272,17 @@ func TestTheNumberOfThoseWhoWaitIsLimited(t *testing.T) {
 	etag := w.get(t, july).Header.Get("ETag")
 	got := w.Do(t, "PUT", "/v1/reports/busy/leases/b9", waits).Refused(t, 429, "rate_limited")
 	equal(t, got, doc{"outcome": "not_applied"})
+	if got.Header.Get("Retry-After") == "" {
+		t.Error("a refusal for want of room does not say when to come again")
+	}
 	w.get(t, july+"?wait_ms=60000", "If-None-Match", etag).Refused(t, 429, "rate_limited")
 	w.get(t, july+"?wait_ms=60000").Want(t, 200) // who need not wait is answered
 	w.get(t, july+"?wait_ms=60000", "If-None-Match", `"0-1.1"`).Want(t, 200)
 	w.get(t, july, "If-None-Match", etag).Want(t, 304)
 	w.Do(t, "PUT", "/v1/reports/busy/leases/b9", doc{"holder": "w", "ttl_ms": 1000}).Refused(t, 409, "busy")
 	w.Do(t, "PUT", "/v1/reports/free/leases/b9", doc{"holder": "w", "ttl_ms": 1000}).Want(t, 201)
+	w.Do(t, "PUT", "/v1/reports/free.too/leases/b9", waits).Want(t, 201) // it need not wait, nor for the answer again
+	equal(t, w.Do(t, "PUT", "/v1/reports/free.too/leases/b9", waits).Want(t, 200), doc{"replayed": true})
 
 	leave()
 	until(t, 0, w.Leases.Waiting)
@@ -297,15 +302,22 @@ func TestThoseWhoWaitAreLetGoWhenTheServiceShutsDown(t *testing.T) {
 	stopping.URL = r.url
 	s := &world{Service: &stopping, client: w.client, log: w.log}
 
-	worker := s.later(t, "PUT", july+"/leases/b9", waits)
-	until(t, 1, w.Leases.Waiting)
+	workers := s.line(t, "b9", "c1") // one that was told that the lease is taken, and one that has asked nothing
 	reader := s.later(t, "GET", july+"?wait_ms=60000", nil, "If-None-Match", `"1-1.1"`)
 	until(t, 1, w.Catalog.Watching)
 	r.stop()
-	(<-worker).Refused(t, 503, "unavailable") // with Retry-After, for another instance
+	for _, worker := range workers { // for another instance
+		refused := (<-worker).Refused(t, 503, "unavailable")
+		equal(t, refused, doc{"outcome": "not_applied"})
+		if refused.Header.Get("Retry-After") == "" {
+			t.Error("whoever is let go is not told when to come again")
+		}
+	}
 	(<-reader).Want(t, 304)
 	if err := <-r.ended; err != nil {
 		t.Errorf("serve: %v", err)
 	}
-	w.DoAs(t, w.Worker, "GET", july+"/leases/b9", nil).Refused(t, 404, "lease_not_found")
+	for _, id := range []string{"b9", "c1"} {
+		w.DoAs(t, w.Worker, "GET", july+"/leases/"+id, nil).Refused(t, 404, "lease_not_found")
+	}
 }

@@ -47,6 +47,7 @@ func rules() []rule {
 
 		{is: lease.ErrBusy, status: http.StatusConflict, code: "busy", detail: "Another lease of the report is live.", fill: holder},
 		{is: lease.ErrTooManyWaiting, status: http.StatusTooManyRequests, code: "rate_limited", detail: "Too many requests wait for leases here.", fill: retrySoon},
+		{is: lease.ErrWaitEnded, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The wait for the lease was cut short before anything was asked: send the same request again.", fill: nothingAsked},
 		{is: lease.ErrLost, status: http.StatusGone, code: "lease_lost", detail: "The lease has ended and stays ended: choose a new lease id.", fill: lostReason},
 		{is: lease.ErrIDReused, status: http.StatusUnprocessableEntity, code: "lease_id_reused", detail: "The lease id is known with another holder or ttl: choose a new one for each grant."},
 		{is: lease.ErrCounterExhausted, status: http.StatusConflict, code: "counter_exhausted", detail: "The report's counter has reached its end: the operator advances the epoch."},
@@ -190,6 +191,12 @@ func storageOutcome(err error, p *problem) {
 	if e, ok := errors.AsType[*database.UnavailableError](err); ok && e.Outcome == database.Unknown {
 		p.withOutcome(outcomeUnknown)
 	}
+}
+
+// nothingAsked tells that the request had not come as far as a change.
+func nothingAsked(err error, p *problem) {
+	retrySoon(err, p)
+	p.withOutcome(outcomeNotApplied)
 }
 
 // retrySoon asks for another try in a second.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fenceline/fenceline/internal/service"
 	"github.com/fenceline/fenceline/internal/testdb"
 	"github.com/fenceline/fenceline/internal/testservice"
 )
@@ -246,30 +245,6 @@ func TestFencesBeyondTheReachOfAFloatingPointNumberStayExact(t *testing.T) {
 	s.publish(t, "k2", publication("1.9007199254740992", "a7")).Refused(t, 409, "stale_fence")
 	s.publish(t, "k2", publication("1.9007199254740994", "a7")).Refused(t, 409, "fence_not_granted")
 	s.shows(t, "a7", 1)
-}
-
-func TestAPoolOfOneConnectionIsEnoughForManyClients(t *testing.T) {
-	t.Parallel()
-	s := newArena(t, func(c *service.Config) { c.Database.Pool = 1 })
-	const clients = 8
-	var all sync.WaitGroup
-	for i := range clients {
-		all.Go(func() {
-			lease, report := fmt.Sprintf("l%d", i), fmt.Sprintf("/v1/reports/report-%d", i)
-			fence := s.DoAs(t, s.Worker, "PUT", report+"/leases/"+lease, map[string]any{"holder": "w", "ttl_ms": 60000}).Want(t, 201).String(t, "fence")
-			key := s.DoAs(t, s.Worker, "PUT", report+"/objects/"+fence+"/o", map[string]any{}).Want(t, 201).String(t, "key")
-			s.Storage.Put(t, key, report)
-			s.DoAs(t, s.Worker, "POST", report+"/publications", publication(fence, "o"), "Idempotency-Key", "k").Want(t, 201)
-			s.DoAs(t, s.Worker, "DELETE", report+"/leases/"+lease, nil).Want(t, 200)
-			if got := s.DoAs(t, s.Reader, "GET", report+"/content", nil).Want(t, 200); string(got.Body) != report {
-				t.Errorf("%s reads %q", report, got.Body)
-			}
-		})
-	}
-	all.Wait()
-	if n := testdb.Value[int](t, s.DB, "SELECT count(*)::int FROM publication"); n != clients {
-		t.Errorf("%d versions, want %d", n, clients)
-	}
 }
 
 func TestCyclesOfLeasesOverHTTPLeaveNothingBehind(t *testing.T) {

@@ -79,6 +79,37 @@ func TestAKeyBelongsToTheRequestThatItWasAppliedWith(t *testing.T) {
 	d.shows(t, "a", f, 2)
 }
 
+func TestAKeyOfARollBackOrAWithdrawalBelongsToItAsWell(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	f := d.ready(t, "july", "a7")
+	d.applied(t, object(f, "a", "k1"), 1)
+	d.applied(t, object(f, "b", "k2", expecting(1)), 2)
+	kinds := map[string]func(*catalog.Request){
+		"an object":             func(r *catalog.Request) { r.Object = "a" },
+		"the version before":    func(r *catalog.Request) { r.FromVersion = 1 },
+		"the version after":     func(r *catalog.Request) { r.FromVersion = 2 },
+		"a withdrawal":          func(r *catalog.Request) { r.Withdraw = true },
+		"a withdrawal that has": func(r *catalog.Request) { r.Withdraw, r.Metadata = true, map[string]string{"why": "wrong"} },
+	}
+	version := int64(2)
+	for name, kind := range kinds {
+		key := "once " + name
+		first := object(f, "", key, expecting(version), kind)
+		version++
+		d.applied(t, first, version)
+		for other, edit := range kinds {
+			if other != name {
+				d.refused(t, object(f, "", key, expecting(version-1), edit), catalog.ErrKeyReused)
+			}
+		}
+		d.duplicate(t, first, version, true)
+	}
+	if n := testdb.Value[int64](t, d.db, "SELECT count(*) FROM publication"); n != version {
+		t.Errorf("there are %d versions, want %d", n, version)
+	}
+}
+
 func TestTheSameKeyForAnotherReportIsAnotherKey(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

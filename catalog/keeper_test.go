@@ -37,7 +37,7 @@ func newKeeper(t *testing.T) keeper {
 	db := testdb.New(t)
 	k := keeper{storage: testbucket.New(t)}
 	bucket := k.storage.Open(t)
-	k.objects = staging.New(db.Pool, bucket, staging.Config{})
+	k.objects = staging.New(db.Pool, bucket, staging.Config{Retention: time.Hour}) // as stage has it
 	k.desk = desk{db: db, Catalog: k.under(t, db, catalog.Config{Retention: short})}
 	k.collector = gc.New(db.Pool, bucket, gc.Config{
 		PurgeGrace: grace, Tombstones: forever, Log: slog.New(slog.DiscardHandler),
@@ -114,6 +114,14 @@ func (k keeper) stands(t *testing.T, f fencing.Fence, id, want string) {
 	if got := testdb.Value[string](t, k.db, query, f.Epoch, f.Counter, id); got != want {
 		t.Errorf("object %q is %s, want %s", id, got, want)
 	}
+}
+
+// upload puts the bytes of an object that was reserved, and seals it.
+func (k keeper) upload(t *testing.T, name fencing.ObjectName) {
+	t.Helper()
+	k.storage.Put(t, keyOf(name), string(name.Object))
+	_, err := k.objects.Seal(t.Context(), name)
+	wantErr(t, err, nil)
 }
 
 // holds tells whether the storage holds the bytes of an object.

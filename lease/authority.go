@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,13 +49,18 @@ type Grant struct {
 
 // Acquire grants a lease, or repeats the answer to a request that was granted before and still holds. While
 // another one is live it waits for as long as the request says, roughly in the order of arrival, and no longer
-// than ctx lives. Errors: ErrBusy (*BusyError), ErrTooManyWaiting, ErrLost (*LostError) for an id that has ended, ErrIDReused,
-// ErrCounterExhausted, fencing.ErrFrozen, database.ErrUnavailable.
+// than ctx lives. Errors: ErrBusy (*BusyError), ErrTooManyWaiting, ErrWaitEnded, ErrLost (*LostError) for an id that has ended,
+// ErrIDReused, ErrCounterExhausted, fencing.ErrFrozen, database.ErrUnavailable.
 func (a *Authority) Acquire(ctx context.Context, r Request) (Grant, error) {
+	ask := a.acquire
 	if r.Wait > 0 {
-		return a.wait(ctx, r)
+		ask = a.wait
 	}
-	return a.acquire(ctx, r)
+	grant, err := ask(ctx, r)
+	if err == nil || errors.Is(err, ErrLost) {
+		a.line.tell(r.Report, r.Lease)
+	}
+	return grant, err
 }
 
 // Waiting is how many requests wait for leases in this process.
@@ -149,6 +155,7 @@ func (a *Authority) Release(ctx context.Context, report fencing.ReportID, id fen
 	}
 	got, err := database.Change[answer](ctx, a.pool, query, pgx.NamedArgs{"report": report, "lease": id})
 	if err == nil && (got.Status == "released" || got.Status == "already_released") {
+		a.line.tell(report, id) // whoever still asks for it has lost it
 		return got.Status == "released", nil
 	}
 	if err == nil {

@@ -24,6 +24,10 @@ var ErrEpochMismatch = errors.New("the present epoch is not the expected one")
 // ErrNotFound reports that there is no such lease, or no live one.
 var ErrNotFound = errors.New("there is no such lease")
 
+// ErrWaitEnded reports that the wait for a lease was cut short, by whoever asked or by the end of the process. The
+// database had not been asked, or had said that the lease is taken: nothing was granted, nor will be.
+var ErrWaitEnded = errors.New("the wait for a lease was cut short")
+
 // BusyError says who holds the report's lease, and for how long at most unless it is renewed. It is ErrBusy.
 type BusyError struct {
 	Holder     string

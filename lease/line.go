@@ -23,10 +23,13 @@ type line struct {
 
 // waiter is one request in a line.
 type waiter struct {
-	report fencing.ReportID
-	place  *list.Element
-	first  chan struct{} // closed when it is the first
-	woken  chan struct{} // holds a token when it is worth asking again
+	report   fencing.ReportID
+	lease    fencing.LeaseID
+	holder   string
+	place    *list.Element
+	first    chan struct{} // closed when it is the first
+	answered chan struct{} // closed when its lease was granted to another request of the same id, or was lost
+	woken    chan struct{} // holds a token when it is worth asking again
 }
 
 func newLine(most int) *line {
@@ -34,7 +37,7 @@ func newLine(most int) *line {
 }
 
 // join puts a request at the end of its report's line. Error: ErrTooManyWaiting.
-func (l *line) join(report fencing.ReportID) (*waiter, error) {
+func (l *line) join(report fencing.ReportID, lease fencing.LeaseID, holder string) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.total >= l.most {
@@ -44,7 +47,10 @@ func (l *line) join(report fencing.ReportID) (*waiter, error) {
 	if l.waiting[report] == nil {
 		l.waiting[report] = list.New()
 	}
-	w := &waiter{report: report, first: make(chan struct{}), woken: make(chan struct{}, 1)}
+	w := &waiter{
+		report: report, lease: lease, holder: holder,
+		first: make(chan struct{}), answered: make(chan struct{}), woken: make(chan struct{}, 1),
+	}
 	w.place = l.waiting[report].PushBack(w)
 	if l.waiting[report].Len() == 1 {
 		close(w.first)
@@ -67,6 +73,44 @@ func (l *line) leave(w *waiter) {
 	if wasFirst {
 		close(queue.Front().Value.(*waiter).first)
 	}
+}
+
+// tell lets those out of the line who ask for a lease that was answered for: there is an answer for them as well,
+// wherever they stand.
+func (l *line) tell(report fencing.ReportID, lease fencing.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queue := l.waiting[report]
+	if queue == nil {
+		return
+	}
+	for place := queue.Front(); place != nil; place = place.Next() {
+		w := place.Value.(*waiter)
+		if w.lease != lease {
+			continue
+		}
+		select {
+		case <-w.answered: // it was told
+		default:
+			close(w.answered)
+		}
+	}
+}
+
+// holds tells whether somebody behind the first asks in the name of this holder.
+func (l *line) holds(report fencing.ReportID, holder string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queue := l.waiting[report]
+	if queue == nil {
+		return false
+	}
+	for place := queue.Front().Next(); place != nil; place = place.Next() {
+		if place.Value.(*waiter).holder == holder {
+			return true
+		}
+	}
+	return false
 }
 
 // empty tells whether nobody waits for the report.

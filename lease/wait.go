@@ -3,8 +3,11 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/fenceline/fenceline/internal/fencing"
 )
 
 // lookEvery is how often the first in a line asks again although nobody has woken it: notifications can be
@@ -27,48 +30,84 @@ func (a *Authority) wait(ctx context.Context, r Request) (Grant, error) {
 			return a.acquire(ctx, r)
 		}
 	}
-	w, err := a.line.join(r.Report)
+	w, err := a.line.join(r.Report, r.Lease, r.Holder)
 	if err != nil {
-		return Grant{}, err
+		return a.withoutPlace(ctx, r, err)
 	}
 	defer a.line.leave(w)
 	select {
 	case <-w.first:
+		return a.untilFree(ctx, r, w.woken, began, deadline.C)
+	case <-w.answered:
 	case <-deadline.C:
-		return a.lastTry(ctx, r, began)
 	case <-ctx.Done():
-		return Grant{}, ctx.Err()
+		return Grant{}, cutShort(ctx)
 	}
+	return a.askNow(ctx, r, began) // and learn who holds the lease, or get it, if it is free at this moment
+}
+
+// untilFree asks for as long as the lease is taken, for the first in a line.
+func (a *Authority) untilFree(ctx context.Context, r Request, woken <-chan struct{}, began time.Time, deadline <-chan time.Time) (Grant, error) {
 	for {
-		asked := time.Now()
-		grant, err := a.acquire(ctx, r)
+		grant, err := a.askNow(ctx, r, began)
 		var busy *BusyError
 		if !errors.As(err, &busy) {
-			grant.Waited = asked.Sub(began)
 			return grant, err
 		}
+		a.tellHolder(ctx, r.Report, busy.Holder)
 		again := time.NewTimer(min(jittered(lookEvery), busy.RetryAfter+jittered(afterExpiry)))
 		select {
-		case <-w.woken:
+		case <-woken:
 		case <-again.C:
-		case <-deadline.C:
+		case <-deadline:
 			again.Stop()
 			return Grant{}, err
 		case <-ctx.Done():
 			again.Stop()
-			return Grant{}, ctx.Err()
+			return Grant{}, cutShort(ctx)
 		}
 		again.Stop()
 	}
 }
 
-// lastTry is for a request whose time is over before it was the first: it learns who holds the lease, or gets
-// it, if it is free at this moment.
-func (a *Authority) lastTry(ctx context.Context, r Request, began time.Time) (Grant, error) {
+// tellHolder lets the one out of the line who holds the lease already: whose grant went to an earlier request of its,
+// at another instance. Nothing is asked unless somebody in the line goes by the holder's name.
+func (a *Authority) tellHolder(ctx context.Context, report fencing.ReportID, holder string) {
+	if !a.line.holds(report, holder) {
+		return
+	}
+	if live, err := a.Live(ctx, report); err == nil { // else it is told at its turn
+		a.line.tell(report, live.ID)
+	}
+}
+
+// withoutPlace is for a request that finds the line full: where nobody waits for its report it may not have to wait
+// either.
+func (a *Authority) withoutPlace(ctx context.Context, r Request, full error) (Grant, error) {
+	if !a.line.empty(r.Report) {
+		return Grant{}, full
+	}
+	grant, err := a.acquire(ctx, r)
+	if errors.Is(err, ErrBusy) {
+		return Grant{}, full
+	}
+	return grant, err
+}
+
+// askNow asks once, unless the wait was cut short before that.
+func (a *Authority) askNow(ctx context.Context, r Request, began time.Time) (Grant, error) {
+	if ctx.Err() != nil {
+		return Grant{}, cutShort(ctx)
+	}
 	asked := time.Now()
 	grant, err := a.acquire(ctx, r)
 	grant.Waited = asked.Sub(began)
 	return grant, err
+}
+
+// cutShort is the error of a request that ctx has ended while nothing was asked.
+func cutShort(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ErrWaitEnded, context.Cause(ctx))
 }
 
 // jittered is d, give or take a half.

@@ -6,6 +6,7 @@
 //	fenceline-dev env            the addresses and keys of what is up, for a shell
 //	fenceline-dev exec -- CMD    everything, thrown away when CMD ends
 //	fenceline-dev demo           a paused worker being refused, step by step
+//	fenceline-dev crowd          hundreds that wait for one lease
 package main
 
 import (
@@ -24,6 +25,7 @@ type cli struct {
 	Demo demoCommand `cmd:"" help:"See a paused worker being refused."`
 
 	Torment tormentCommand `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
+	Crowd   crowdCommand   `cmd:"" help:"Let a crowd wait for one lease, and see how long each waits and what a hand-over costs."`
 	Check   checkCommand   `cmd:"" help:"Check a database and a bucket against the guarantees."`
 
 	DemoWorker demoWorkerCommand `cmd:"" hidden:""`

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/fenceline/fenceline/internal/database"
@@ -32,6 +33,21 @@ func TestTheSchemaGoesUpAndDownFromTheCommandLine(t *testing.T) {
 	fenceline(t, settings, "migrate", "down", "--destroy").ends(t, 0, "removed")
 	fenceline(t, settings, "migrate", "status").ends(t, 1)
 	fenceline(t, settings, "migrate", "up").ends(t, 0)
+}
+
+func TestFiveMigrationsFromTheCommandLineAtOnceAllSucceed(t *testing.T) {
+	t.Parallel()
+	settings := []string{"FENCELINE_DATABASE_URL=" + testdb.Blank(t)}
+	results := make([]result, 5)
+	var migrating sync.WaitGroup
+	for n := range results {
+		migrating.Go(func() { results[n] = fenceline(t, settings, "migrate", "up") })
+	}
+	migrating.Wait()
+	for _, r := range results {
+		r.ends(t, 0, fmt.Sprint("version ", migrations.Newest()))
+	}
+	fenceline(t, settings, "migrate", "status").ends(t, 0)
 }
 
 func TestANewerSchemaIsLeftAloneByTheCommandLine(t *testing.T) {

@@ -2,10 +2,12 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fenceline/fenceline/internal/testbucket"
@@ -44,6 +46,48 @@ func TestServeMigratesABlankDatabaseAndWorksUntilItIsTold(t *testing.T) {
 		t.Errorf("SIGTERM ended it with exit code %d: %q", code, s.log())
 	}
 	inspectLog(t, s.log(), strings.TrimSpace(key.Out))
+}
+
+func TestFiveInstancesThatStartAtOnceOnAnEmptyDatabaseAllComeUp(t *testing.T) {
+	t.Parallel()
+	testdb.Empty(t) // so that the service's role may log in
+	blank, storage := testdb.Blank(t), testbucket.New(t)
+	serviceURL := asUser(t, blank, "fenceline_service")
+	settings := append(storageSettings(storage), "FENCELINE_DATABASE_URL="+serviceURL)
+	instances := make([]*served, 5)
+	var starting sync.WaitGroup
+	for n := range instances {
+		starting.Go(func() {
+			instances[n] = serve(t, settings, "--migrate", "--migrate-database-url="+blank, "--log-level=info")
+		})
+	}
+	starting.Wait()
+	if t.Failed() {
+		return
+	}
+	key := strings.TrimSpace(fenceline(t, []string{"FENCELINE_DATABASE_URL=" + serviceURL}, "key", "create", "--role=worker", "--name=test").ends(t, 0).Out)
+	for n, s := range instances {
+		answer, err := http.Get(s.URL + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("instance %d: /readyz answers %d", n, answer.StatusCode)
+		}
+		version := fmt.Sprint("version ", n+1) // of the one report that all share, in the one epoch that all verified
+		worker := []string{"FENCELINE_URL=" + s.URL, "FENCELINE_KEY=" + key}
+		fenceline(t, worker, "publish", "july", write(t, "july.csv", version)).ends(t, 0, version, fmt.Sprint("1.", n+1))
+		next := []string{"FENCELINE_URL=" + instances[(n+1)%len(instances)].URL, "FENCELINE_KEY=" + key}
+		if got := fenceline(t, next, "get", "july").ends(t, 0); got.Out != version {
+			t.Errorf("the next instance reads %q, want %q", got.Out, version)
+		}
+	}
+	for n, s := range instances {
+		if code := s.stop(t); code != 0 {
+			t.Errorf("SIGTERM ended instance %d with exit code %d: %q", n, code, s.log())
+		}
+	}
 }
 
 // inspectLog fails the test unless each line is a JSON object and none shows a secret.

@@ -20,6 +20,8 @@ type Config struct {
 	// Pool is the greatest number of connections; zero means 10. One is enough for everything to work:
 	// no request ever holds one while it waits for another.
 	Pool int32
+	// Tracer is told of every statement; nil tells nobody.
+	Tracer pgx.QueryTracer
 	// Name is what the server shows of this client (application_name); empty means "fenceline".
 	Name string
 }
@@ -59,6 +61,7 @@ func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	parameters["default_transaction_isolation"] = "read committed"
 	parameters["timezone"] = "UTC"
 	config.ConnConfig.OnNotice = noteWarning
+	config.ConnConfig.Tracer = c.Tracer
 
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -2,6 +2,8 @@ package testdb
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,18 +43,43 @@ func (db *DB) AwaitWaiting(t testing.TB, n int) {
 	const query = `
 		SELECT count(*) FROM pg_stat_activity
 		WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	await(t, fmt.Sprintf("%d sessions wait for a lock", n), func() bool { return Value[int](t, db, query) >= n })
+}
+
+// AwaitGone returns when no session of this name is left.
+func (db *DB) AwaitGone(t testing.TB, name string) {
+	t.Helper()
+	const query = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
+	await(t, "the sessions of "+name+" are gone", func() bool { return Value[int](t, db, query, name) == 0 })
+}
+
+// await returns when the condition holds.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
 	deadline := time.After(30 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		waiting := Value[int](t, db, query)
-		if waiting >= n {
-			return
-		}
+	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("%d sessions wait for a lock, want %d", waiting, n)
+			t.Fatalf("not in half a minute: %s", what)
 		case <-tick.C:
 		}
 	}
+}
+
+// InTurn has calls about one report decided one after the other, although all of them wait for its row at the same
+// time, and returns their errors.
+func (db *DB) InTurn(t testing.TB, report string, calls ...func(context.Context) error) []error {
+	t.Helper()
+	letGo := db.HoldReport(t, report)
+	errs := make([]error, len(calls))
+	var all sync.WaitGroup
+	for n, call := range calls {
+		all.Go(func() { errs[n] = call(t.Context()) })
+		db.AwaitWaiting(t, n+1)
+	}
+	letGo()
+	all.Wait()
+	return errs
 }
