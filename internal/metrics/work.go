@@ -50,6 +50,6 @@ func (m *Metrics) declareCollector() {
 		Help: "Bytes of the objects that passes of this process deleted.",
 	})
 	m.passes = m.counters("fenceline_collector_passes_total",
-		"Passes of this process that have ended; dry runs do not count.", "outcome", "completed", "failed")
+		"Passes of this process that have ended; dry runs do not count.", "outcome", "completed", "failed", "paused")
 	m.registry.MustRegister(m.collectedBytes)
 }

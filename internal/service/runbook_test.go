@@ -45,7 +45,7 @@ func TestTheCommandsOfTheRunbookDoWhatTheySay(t *testing.T) {
 	for _, want := range []string{
 		`"result":"applied","report":"july","version":4`, // the older version, again
 		`"result":"revoked"`, `"result":"frozen"`, `"result":"unfrozen"`, `"result":"held"`, `"result":"not_held"`,
-		`"result":"erased"`, `"result":"paused"`, `"result":"resumed"`, "dry run: nothing was changed",
+		`"result":"erased"`, `"floor":2`, `"result":"paused"`, `"result":"resumed"`, "dry run: nothing was changed",
 	} {
 		if !strings.Contains(string(output), want) {
 			t.Errorf("nothing answers %s:\n%s", want, output)
