@@ -65,7 +65,7 @@ func TestFiveInstancesThatStartAtOnceOnAnEmptyDatabaseAllComeUp(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	key := strings.TrimSpace(fenceline(t, []string{"FENCELINE_DATABASE_URL=" + serviceURL}, "key", "create", "--role=worker", "--name=test").ends(t, 0).Out)
+	key := strings.TrimSpace(fenceline(t, []string{"FENCELINE_DATABASE_URL=" + blank}, "key", "create", "--role=worker", "--name=test").ends(t, 0).Out)
 	for n, s := range instances {
 		answer, err := http.Get(s.URL + "/readyz")
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/client"
+	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/service"
 )
 
@@ -40,9 +41,13 @@ func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 
 // startReplicas returns those that it has started also with an error.
 func startReplicas(ctx context.Context, cfg Config) ([]*replica, error) {
+	key, err := makeKey(ctx, cfg.OwnerURL)
+	if err != nil {
+		return nil, err
+	}
 	var replicas []*replica
 	for range cfg.Replicas {
-		r, err := startReplica(ctx, cfg.Service)
+		r, err := startReplica(ctx, cfg.Service, key)
 		if err != nil {
 			return replicas, err
 		}
@@ -51,7 +56,18 @@ func startReplicas(ctx context.Context, cfg Config) ([]*replica, error) {
 	return replicas, nil
 }
 
-func startReplica(ctx context.Context, cfg service.Config) (*replica, error) {
+// makeKey makes the key that the whole crowd has.
+func makeKey(ctx context.Context, ownerURL string) (string, error) {
+	owner, err := database.Open(ctx, database.Config{URL: ownerURL, Pool: 1})
+	if err != nil {
+		return "", err
+	}
+	defer owner.Close()
+	_, secret, err := api.NewKeys(owner, nil).Create(ctx, api.NewKey{Name: "crowd", Role: api.RoleWorker, Pattern: "*"})
+	return secret, err
+}
+
+func startReplica(ctx context.Context, cfg service.Config, key string) (*replica, error) {
 	r := &replica{sent: &counter{}, transport: &http.Transport{}, ended: make(chan error, 1)}
 	cfg.Database.Tracer = r.sent
 	s, err := service.Open(ctx, cfg)
@@ -68,13 +84,9 @@ func startReplica(ctx context.Context, cfg service.Config) (*replica, error) {
 	r.stop = stop
 	go func() { r.ended <- s.Serve(serving, listener) }()
 
-	_, secret, err := s.Keys.Create(ctx, api.NewKey{Name: "crowd", Role: api.RoleWorker, Pattern: "*"})
-	if err != nil {
-		return nil, errors.Join(err, r.close())
-	}
 	// One attempt, so that every answer counts.
 	r.client = client.New(client.Config{
-		URL: "http://" + listener.Addr().String(), Key: secret, MaxAttempts: 1, HTTPClient: &http.Client{Transport: r.transport},
+		URL: "http://" + listener.Addr().String(), Key: key, MaxAttempts: 1, HTTPClient: &http.Client{Transport: r.transport},
 	})
 	// It answers once it has passed its checks.
 	if err := r.client.Release(ctx, "other", "unknown"); err != nil {

@@ -52,7 +52,7 @@ func (m *Metrics) declareAnswers() {
 		},
 		{
 			Acquire, "fenceline_acquires_total", "Requests for a lease by the answer's result or the problem's code; acquired includes repeated answers.",
-			[]string{"acquired", "busy", "counter_exhausted", "frozen", "lease_id_reused", "lease_lost", "token_source_mismatch"},
+			[]string{"acquired", "busy", "counter_exhausted", "frozen", "lease_id_reused", "lease_lost"},
 		},
 		{
 			Renew, "fenceline_renewals_total", "Renewals of leases by the answer's result or the problem's code.",
@@ -72,12 +72,12 @@ func (m *Metrics) declareRequests() {
 	m.problems = m.counters("fenceline_problems_total",
 		"Requests that ended in a problem, by its code, also where the answer had begun. interrupted: the client went away, or the instance shuts down.",
 		"code", slices.Concat(generalCodes(), []string{
-			"already_running", "busy", "counter_exhausted", "erased", "expected_version_required", "fence_not_granted", "frozen",
+			"already_running", "busy", "counter_exhausted", "epoch_mismatch", "erased", "expected_version_required", "fence_not_granted", "frozen",
 			"grant_already_used", "idempotency_key_reused", "invalid_fence", "lease_id_reused", "lease_lost", "lease_not_found",
 			"lease_not_live", "method_not_allowed", "missing_fence", "missing_idempotency_key", "not_found", "not_published",
 			"object_damaged", "object_exists", "object_gone", "object_id_reused", "object_in_use", "object_incomplete",
 			"object_mismatch", "object_not_found", "paused", "range_not_satisfiable", "report_not_found", "run_not_found",
-			"stale_fence", "token_source_mismatch", "version_conflict", "version_not_found", "withdrawn",
+			"stale_fence", "version_conflict", "version_not_found", "withdrawn",
 		})...)
 
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -13,6 +13,13 @@ DECLARE
     v_less   integer;
     v_now    timestamptz;
 BEGIN
+    -- As with most starts: nobody has to wait for it then.
+    IF EXISTS (SELECT FROM service_default d
+               WHERE (d.fencing, d.publishes_per_grant, d.retention_ms, d.keep_versions)
+                   = (p_fencing, p_publishes_per_grant, p_retention_ms, p_keep_versions)) THEN
+        RETURN QUERY SELECT 'unchanged';
+        RETURN;
+    END IF;
     PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 1);
     IF (SELECT epoch FROM enter()) IS NULL THEN
         RETURN QUERY SELECT 'epoch_in_doubt';
@@ -23,13 +30,7 @@ BEGIN
     v_less := least(v_before.keep_versions, p_keep_versions);
 
     UPDATE service_default
-    SET fencing = p_fencing, publishes_per_grant = p_publishes_per_grant, retention_ms = p_retention_ms, keep_versions = p_keep_versions
-    WHERE (fencing, publishes_per_grant, retention_ms, keep_versions)
-          IS DISTINCT FROM (p_fencing, p_publishes_per_grant, p_retention_ms, p_keep_versions);
-    IF NOT FOUND THEN
-        RETURN QUERY SELECT 'unchanged';
-        RETURN;
-    END IF;
+    SET fencing = p_fencing, publishes_per_grant = p_publishes_per_grant, retention_ms = p_retention_ms, keep_versions = p_keep_versions;
 
     IF v_before.retention_ms <> p_retention_ms THEN
         UPDATE object o
