@@ -25,6 +25,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		{"internal/fencing", []string{module, "lease", "catalog", "staging", "gc", "api", "client", "migrations", "internal"}, "the shared words know nobody"},
 		{"internal/database", []string{"lease", "catalog", "staging", "gc", "api", "client"}, "it serves those who decide"},
 		{"client", []string{"lease", "catalog", "staging", "gc", "api", "migrations", "internal", "cmd"}, "the client knows the wire alone"},
+		{"internal/contract", []string{"lease", "catalog", "staging", "gc", "api", "client", "migrations", "internal", "cmd"}, "the walker knows the wire and the page alone"},
 		{"api", []string{"client", "cmd", "internal/service"}, "cmd puts the parts together"},
 	}
 	seen := map[string]bool{}
