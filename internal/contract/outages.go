@@ -38,7 +38,7 @@ func (w *Walk) crowd(role Role, ask func(n int) (method, path, body string), tag
 	ctx, leave := context.WithTimeout(context.Background(), patience)
 	defer leave()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	turned := make(chan Answer, size)
+	turned, broken := make(chan Answer, size), make(chan error, size)
 	var waiting sync.WaitGroup
 	for n := range size {
 		method, path, content := ask(n)
@@ -54,7 +54,8 @@ func (w *Walk) crowd(role Role, ask func(n int) (method, path, body string), tag
 			}
 			response, err := client.Do(request)
 			if err != nil {
-				return // it was let go
+				broken <- err // it was let go, or could not even connect
+				return
 			}
 			defer response.Body.Close()
 			a := Answer{Method: method, Path: path, Status: response.StatusCode, Header: response.Header}
@@ -68,6 +69,8 @@ func (w *Walk) crowd(role Role, ask func(n int) (method, path, body string), tag
 		for _, fault := range a.faults() {
 			w.Fail("%s", fault)
 		}
+	case err := <-broken:
+		w.Fail("a request of the crowd did not come to wait: %v", err)
 	case <-ctx.Done():
 		w.Fail("of %d requests that wait none was turned away", size)
 	}
