@@ -24,6 +24,9 @@ func (s *Server) authorise(r route) echo.MiddlewareFunc {
 			if !key.Role.Includes(r.Role) {
 				return forbidden(fmt.Sprintf("This needs a key with the role %s.", r.Role))
 			}
+			if r.Whole && key.Pattern != "*" {
+				return forbidden("This needs a key for all reports.")
+			}
 			if err := coversReport(c, key); err != nil {
 				return err
 			}

@@ -80,14 +80,11 @@ func TestAnEndedLeaseIDIsRefusedForEverAndSaysWhy(t *testing.T) {
 	}
 }
 
-// closeEpoch begins an epoch whose floor closes all before it, as an operator will after a restore.
+// closeEpoch begins an epoch whose floor closes all before it, as an operator does after a restore.
 func (w *world) closeEpoch(t *testing.T) {
 	t.Helper()
-	w.DB.Exec(t, `
-		INSERT INTO epoch
-		SELECT epoch + 1, epoch + 1, fenceline_now(), 'restored', system_identifier, timeline, postmaster_started_at,
-		       database_oid, report_filenode
-		FROM epoch ORDER BY epoch DESC LIMIT 1`)
+	present := w.Do(t, "GET", "/v1/epoch", nil).Want(t, 200).Int(t, "epoch")
+	w.Do(t, "POST", "/v1/epoch", doc{"reason": "restored", "expected": present, "floor": true}).Want(t, 200)
 }
 
 func TestARenewalKeepsTheFenceAndNeverShortens(t *testing.T) {

@@ -1,11 +1,16 @@
 package api_test
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // pages reads a whole list, limit rows at a time.
@@ -193,5 +198,45 @@ func TestAPublicationIsFoundByItsKey(t *testing.T) {
 	for _, bad := range []string{"", `""`, strings.Repeat("k", 256), "ü", "\t"} {
 		equal(t, w.get(t, july+"/publications?idempotency_key="+url.QueryEscape(bad)).Refused(t, 400, "invalid_request"),
 			doc{"field": "idempotency_key"})
+	}
+}
+
+// What a worker declares of an object comes back wherever the object is shown.
+func TestWhatWasDeclaredIsShownWithTheObjectEverywhere(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	const content = "region,total\n"
+	sum := sha256.Sum256([]byte(content))
+	declared := doc{
+		"content_type": "text/csv", "filename": "July.csv", "size": len(content), "sha256": hex.EncodeToString(sum[:]),
+	}
+	var fence string
+	for _, report := range []string{"july", "june"} { // two of each, for a page that is not the last
+		fence = w.published(t, report, content, declared)
+		w.DoAs(t, w.Worker, "PUT", objectPath(report, fence, "z"), nil).Want(t, 201)
+		w.publish(t, report, "again", doc{"fence": fence, "from_version": 1, "expected_version": 1}).Want(t, 201)
+	}
+	object := objectPath("june", fence, w.get(t, "/v1/reports/june").Want(t, 200).JSON(t)["object"].(doc)["object_id"].(string))
+	shown := []doc{
+		w.DoAs(t, w.Worker, "GET", object, nil).Want(t, 200).JSON(t),
+		w.DoAs(t, w.Worker, "GET", "/v1/reports/june/objects?limit=1", nil).Want(t, 200).JSON(t)["items"].([]any)[0].(doc),
+	}
+	for _, o := range shown {
+		if diff := cmp.Diff(doc{"size": json.Number(fmt.Sprint(len(content))), "sha256": declared["sha256"]}, o["declared"]); diff != "" {
+			t.Errorf("declared (-want +got):\n%s", diff)
+		}
+	}
+	for _, path := range []string{"/v1/reports/june", "/v1/reports/june/publications/1"} {
+		shown = append(shown, w.get(t, path).Want(t, 200).JSON(t)["object"].(doc))
+	}
+	for _, path := range []string{"/v1/reports?limit=1", "/v1/reports/june/publications?limit=1"} {
+		shown = append(shown, w.get(t, path).Want(t, 200).JSON(t)["items"].([]any)[0].(doc)["object"].(doc))
+	}
+	for _, o := range shown {
+		for name, want := range declared {
+			if fmt.Sprint(o[name]) != fmt.Sprint(want) {
+				t.Errorf("%s is %v, want %v: %v", name, o[name], want, o)
+			}
+		}
 	}
 }

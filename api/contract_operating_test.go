@@ -25,6 +25,44 @@ func TestTheEpochIsShown(t *testing.T) {
 	equal(t, w.Do(t, "GET", "/v1/epoch", nil).Want(t, 200), doc{"epoch": 2, "floor": 2, "verified": true})
 }
 
+func TestAnOperatorOfAllReportsBeginsTheNextEpoch(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	w.grant(t, "july", "a7")
+	body := doc{"reason": "restored", "expected": 1, "floor": true}
+	got := w.Do(t, "POST", "/v1/epoch", body).Want(t, 200)
+	members(t, got, "epoch", "floor", "began_at", "reason", "verified")
+	equal(t, got, doc{"epoch": 2, "floor": 2, "reason": "restored", "verified": true})
+	equal(t, w.Do(t, "POST", "/v1/epoch", body).Refused(t, 409, "epoch_mismatch"), doc{"expected": 1, "actual": 2, "outcome": "not_applied"})
+	equal(t, w.DoAs(t, w.Worker, "POST", july+"/leases/a7/renew", nil).Refused(t, 410, "lease_lost"), doc{"reason": "epoch_closed"})
+
+	equal(t, w.Do(t, "POST", "/v1/epoch", doc{"reason": "exhausted", "expected": 2}).Want(t, 200), doc{"epoch": 3, "floor": 2})
+	for field, wrong := range map[string]doc{
+		"reason":   {"expected": 3},
+		"expected": {"reason": "test"},
+		"floor":    {"reason": "test", "expected": 3, "floor": "yes"},
+		"force":    {"reason": "test", "expected": 3, "force": true},
+	} {
+		equal(t, w.Do(t, "POST", "/v1/epoch", wrong).Refused(t, 400, "invalid_request"), doc{"field": field})
+	}
+	for _, expected := range []int64{0, -1, 1 << 31} {
+		equal(t, w.Do(t, "POST", "/v1/epoch", doc{"reason": "test", "expected": expected}).Refused(t, 400, "invalid_request"), doc{"field": "expected"})
+	}
+	equal(t, w.Do(t, "GET", "/v1/epoch", nil).Want(t, 200), doc{"epoch": 3})
+}
+
+func TestWhatConcernsAllReportsNeedsAKeyForAll(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	sales := w.NewKey(t, api.RoleOperator, "sales.*")
+	for path, body := range map[string]any{
+		"/v1/epoch": doc{"reason": "test", "expected": 1}, "/v1/gc/pause": nil, "/v1/gc/resume": nil,
+	} {
+		equal(t, w.DoAs(t, sales, "POST", path, body).Refused(t, 403, "forbidden"), doc{"outcome": "not_applied"})
+	}
+	w.DoAs(t, sales, "GET", "/v1/epoch", nil).Want(t, 200)
+}
+
 func TestTheStatusTellsWhatNeedsALook(t *testing.T) {
 	t.Parallel()
 	w := begin(t, func(c *service.Config) {

@@ -231,6 +231,7 @@ func TestAFaultInsideIs500AndShowsNothingOfIt(t *testing.T) {
 		"POST /v1/reports/:report/publications/:version/erase": {"reason": "x"},
 		"POST /v1/freeze":   {"pattern": "july"},
 		"POST /v1/unfreeze": {"pattern": "july"},
+		"POST /v1/epoch":    {"reason": "x", "expected": 1},
 	}
 	for _, r := range api.Routes() {
 		if r.Role == "" {

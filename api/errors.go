@@ -50,6 +50,7 @@ func rules() []rule {
 		{is: lease.ErrLost, status: http.StatusGone, code: "lease_lost", detail: "The lease has ended and stays ended: choose a new lease id.", fill: lostReason},
 		{is: lease.ErrIDReused, status: http.StatusUnprocessableEntity, code: "lease_id_reused", detail: "The lease id is known with another holder or ttl: choose a new one for each grant."},
 		{is: lease.ErrCounterExhausted, status: http.StatusConflict, code: "counter_exhausted", detail: "The report's counter has reached its end: the operator advances the epoch."},
+		{is: lease.ErrEpochMismatch, status: http.StatusConflict, code: "epoch_mismatch", detail: "The present epoch is not the expected one.", fill: bothEpochs},
 		{is: lease.ErrNotFound, status: http.StatusNotFound, code: "lease_not_found", detail: "There is no such lease, or none that is live."},
 
 		{is: staging.ErrIDReused, status: http.StatusUnprocessableEntity, code: "object_id_reused", detail: "The object id is known under this fence with another declaration: choose a new one."},
@@ -130,6 +131,12 @@ func holder(err error, p *problem) {
 func lostReason(err error, p *problem) {
 	if e, ok := errors.AsType[*lease.LostError](err); ok {
 		p.with("reason", e.Reason)
+	}
+}
+
+func bothEpochs(err error, p *problem) {
+	if e, ok := errors.AsType[*lease.EpochMismatchError](err); ok {
+		p.with("expected", e.Expected).with("actual", e.Actual)
 	}
 }
 

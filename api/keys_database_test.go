@@ -15,7 +15,7 @@ import (
 func TestAKeyThatWasMadeOpensUntilItEnds(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)
-	keys := api.NewKeys(db.Pool, nil)
+	keys := api.NewKeys(db.Owner, nil)
 
 	key, secret, err := keys.Create(t.Context(), api.NewKey{Name: "night run", Role: api.RoleWorker, Pattern: "sales.*"})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestAKeyThatWasMadeOpensUntilItEnds(t *testing.T) {
 
 func TestOnlyTheWholeSecretOpens(t *testing.T) {
 	t.Parallel()
-	keys := api.NewKeys(testdb.New(t).Pool, nil)
+	keys := api.NewKeys(testdb.New(t).Owner, nil)
 	made := func() string {
 		_, secret, err := keys.Create(t.Context(), api.NewKey{Name: "a", Role: api.RoleReader, Pattern: "*"})
 		if err != nil {
@@ -79,12 +79,12 @@ func TestOnlyTheWholeSecretOpens(t *testing.T) {
 func TestADatabaseThatIsAwayRefusesNobody(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)
-	keys := api.NewKeys(db.Pool, nil)
+	keys := api.NewKeys(db.Owner, nil)
 	_, secret, err := keys.Create(t.Context(), api.NewKey{Name: "a", Role: api.RoleReader, Pattern: "*"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Pool.Close()
+	db.Owner.Close()
 	if _, err := keys.Authenticate(t.Context(), secret); err == nil || errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("Authenticate: %v", err)
 	}

@@ -23,7 +23,7 @@ type keyBundle struct {
 func setUpKeys(t *testing.T) keyBundle {
 	t.Helper()
 	db := testdb.New(t)
-	return keyBundle{t: t, db: db, keys: api.NewKeys(db.Pool, nil)}
+	return keyBundle{t: t, db: db, keys: api.NewKeys(db.Owner, nil)}
 }
 
 func (b keyBundle) create(n api.NewKey) (api.Key, string) {
@@ -271,7 +271,7 @@ func TestKeysOfADatabaseThatIsAwayAreUnavailable(t *testing.T) {
 	t.Parallel()
 	b := setUpKeys(t)
 	key, _ := b.create(nightRun)
-	b.db.Pool.Close()
+	b.db.Owner.Close()
 	_, _, create := b.keys.Create(t.Context(), nightRun)
 	_, list := b.keys.List(t.Context())
 	_, revoke := b.keys.Revoke(t.Context(), key.ID)

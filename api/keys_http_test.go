@@ -24,7 +24,7 @@ func TestAKeyThatHasEndedIsRefusedLikeOneThatNeverWas(t *testing.T) {
 	}
 	create := func(life time.Duration) (api.Key, string) {
 		t.Helper()
-		key, secret, err := s.Keys.Create(t.Context(), api.NewKey{Name: "a", Role: api.RoleReader, Pattern: "*", Life: life})
+		key, secret, err := s.OwnerKeys().Create(t.Context(), api.NewKey{Name: "a", Role: api.RoleReader, Pattern: "*", Life: life})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestAKeyThatHasEndedIsRefusedLikeOneThatNeverWas(t *testing.T) {
 		s.DoAs(t, secret, "GET", path, nil).Want(t, 200)
 	}
 	s.DB.Advance(t, time.Hour)
-	if _, err := s.Keys.Revoke(t.Context(), key.ID); err != nil {
+	if _, err := s.OwnerKeys().Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	unknown := refused("unknown", "fl_abcdefgh22222222_abcdefghijklmnopqrstuvwxyz234567")
@@ -54,7 +54,7 @@ func TestBothKeysOfARotationOpenUntilTheOverlapIsOver(t *testing.T) {
 	lease := map[string]any{"holder": "A", "ttl_ms": 30000}
 	old := s.NewKey(t, api.RoleWorker, "ju*")
 	var successor string
-	_, err := s.Keys.Rotate(t.Context(), api.KeyID(old), time.Hour, func(_ api.Key, secret string) error {
+	_, err := s.OwnerKeys().Rotate(t.Context(), api.KeyID(old), time.Hour, func(_ api.Key, secret string) error {
 		successor = secret
 		return nil
 	})

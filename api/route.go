@@ -17,6 +17,10 @@ type route struct {
 	// open to all.
 	Role Role
 
+	// Whole says that the route concerns all reports at once, so that a key for
+	// some of them may not call it.
+	Whole bool
+
 	// Mutates says that the route changes something: its errors tell the
 	// outcome, and a client that hangs up does not interrupt it.
 	Mutates bool

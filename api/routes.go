@@ -53,14 +53,15 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodPost, Path: "/v1/freeze", Role: RoleOperator, Mutates: true, Handler: s.freeze},
 		{Method: http.MethodPost, Path: "/v1/unfreeze", Role: RoleOperator, Mutates: true, Handler: s.unfreeze},
 
-		{Method: http.MethodPost, Path: "/v1/gc/pause", Role: RoleOperator, Mutates: true, Handler: s.pauseCollector},
-		{Method: http.MethodPost, Path: "/v1/gc/resume", Role: RoleOperator, Mutates: true, Handler: s.resumeCollector},
+		{Method: http.MethodPost, Path: "/v1/gc/pause", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.pauseCollector},
+		{Method: http.MethodPost, Path: "/v1/gc/resume", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.resumeCollector},
 		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Mutates: true, Handler: s.startRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery(), Handler: s.listRunObjects},
 
 		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
+		{Method: http.MethodPost, Path: "/v1/epoch", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.advanceEpoch},
 		{Method: http.MethodGet, Path: "/v1/status", Role: RoleOperator, Handler: s.getStatus},
 	}
 }

@@ -11,23 +11,6 @@ import (
 	"github.com/fenceline/fenceline/gc"
 )
 
-// epochView is the present epoch as it is shown.
-type epochView struct {
-	Epoch    int32     `json:"epoch"`
-	Floor    int32     `json:"floor"` // fences of epochs below it are closed
-	BeganAt  time.Time `json:"began_at"`
-	Reason   string    `json:"reason"`
-	Verified bool      `json:"verified"` // the database is the one whose identity was verified
-}
-
-func (s *Server) getEpoch(c echo.Context) error {
-	e, err := s.cfg.Leases.Epoch(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return writeJSON(c, http.StatusOK, epochView(e))
-}
-
 // recentRuns is how many passes are looked at for one that tells something: the newest may be under way, or dry.
 const recentRuns = 20
 

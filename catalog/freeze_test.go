@@ -94,7 +94,7 @@ func TestTheCollectorLeavesWhatIsFrozenAlone(t *testing.T) {
 	k.stands(t, f, "first", "condemned erased")
 	k.stands(t, f, "second", "kept frozen")
 	k.stands(t, f, "staged", "kept frozen")
-	if key := keyOf(fencing.ObjectName{Report: "july", Fence: f, Object: "first"}); !k.shelf.has(key) {
+	if !k.holds(t, fencing.ObjectName{Report: "july", Fence: f, Object: "first"}) {
 		t.Error("the bytes of a condemned object went")
 	}
 

@@ -81,14 +81,14 @@ func TestAnErasedVersionSaysSoInEveryVersionThatShowedItsObject(t *testing.T) {
 	wantErr(t, k.Erase(t.Context(), "june", 1, "asked to", "test"), fencing.ErrReportNotFound)
 	wantErr(t, k.Hold(t.Context(), "june", 1, "test"), fencing.ErrReportNotFound)
 
-	key := keyOf(fencing.ObjectName{Report: "july", Fence: f, Object: "first"})
+	name := fencing.ObjectName{Report: "july", Fence: f, Object: "first"}
 	k.collect(t)
-	if !k.shelf.has(key) {
+	if !k.holds(t, name) {
 		t.Error("the bytes went before the grace was over")
 	}
 	k.db.Advance(t, 2*step)
 	k.collect(t)
-	if k.shelf.has(key) {
+	if k.holds(t, name) {
 		t.Error("the bytes are there after the grace")
 	}
 	k.stands(t, f, "second", "kept kept_version")

@@ -30,7 +30,6 @@ type kept struct {
 	state  string
 	reason string // of its condemnation
 	unkept int    // since when nothing keeps it; -1: something does
-	noted  int    // the end of its retention, by the setting as it was
 	purge  int
 }
 
@@ -71,9 +70,8 @@ func (m *keepingModel) why(id fencing.ObjectID) string {
 	return ""
 }
 
-// settle notes which objects something keeps, and when the last reason has ended. With a change of the report's own
-// settings, what waits for its end waits as long as the setting says now.
-func (m *keepingModel) settle(own bool) {
+// settle notes which objects something keeps, and when the last reason has ended.
+func (m *keepingModel) settle() {
 	for id, o := range m.objects {
 		switch {
 		case o.state != "sealed":
@@ -81,36 +79,15 @@ func (m *keepingModel) settle(own bool) {
 			o.unkept = -1
 		case o.unkept < 0:
 			o.unkept = m.now
-			o.noted = m.now + m.retained()
-		case own:
-			o.noted = o.unkept + m.retained()
 		}
 	}
 }
 
-// push adds a version. The object just behind the kept ones is settled, also if it has been before.
+// push adds a version.
 func (m *keepingModel) push(id fencing.ObjectID) {
 	m.versions = append(m.versions, shown{object: id})
-	m.settle(false)
-	behind := m.kept()
-	for n := len(m.versions) - 2; n >= 0; n-- {
-		o := m.objects[m.versions[n].object]
-		switch {
-		case o == nil: // a withdrawal
-		case behind > 0:
-			behind--
-		default:
-			if o.state == "sealed" && o.unkept >= 0 {
-				o.noted = o.unkept + m.retained()
-			}
-			return
-		}
-	}
+	m.settle()
 }
-
-// until is the end of an object's retention. A default that has become longer counts for it, a shorter one
-// not before it is settled again.
-func (m *keepingModel) until(o *kept) int { return max(o.noted, o.unkept+m.retained()) }
 
 // stands tells of an object what the product must tell.
 func (m *keepingModel) stands(id fencing.ObjectID) string {
@@ -120,7 +97,7 @@ func (m *keepingModel) stands(id fencing.ObjectID) string {
 		return o.state + " " + o.reason
 	case m.why(id) != "":
 		return "kept " + m.why(id)
-	case m.until(o) > m.now:
+	case o.unkept+m.retained() > m.now:
 		return "kept within_retention"
 	case m.frozen:
 		return "kept frozen"
@@ -132,8 +109,6 @@ func (m *keepingModel) collect() {
 	for id, o := range m.objects {
 		if m.stands(id) == "due superseded" {
 			*o = kept{state: "condemned", reason: "superseded", purge: m.now + m.grace}
-		} else if o.state == "sealed" && o.unkept >= 0 && o.noted <= m.now {
-			o.noted = m.until(o)
 		}
 		if o.state == "condemned" && o.purge <= m.now && !m.frozen {
 			o.state = "deleted"
@@ -187,7 +162,7 @@ func (m *keepingModel) hold(version int64, hold bool) error {
 		return fencing.ErrObjectGone
 	}
 	v.held = hold
-	m.settle(false)
+	m.settle()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -156,7 +157,7 @@ func (s *keptSequence) change(rt *rapid.T) {
 		changes.SetRetention(nil)
 		m.retention = nil
 	}
-	m.settle(true)
+	m.settle()
 	_, err := s.ChangeSettings(s.t.Context(), s.report, changes)
 	same(rt, err, want)
 }
@@ -165,7 +166,7 @@ func (s *keptSequence) changeDefaults(rt *rapid.T) {
 	keep, retention := drawSettings(rt)
 	s.defaults(s.t, catalog.Config{KeepVersions: keep, Retention: retention})
 	s.model.defaultKeep, s.model.defaultRetention = keep, hours(retention)
-	s.model.settle(false)
+	s.model.settle()
 }
 
 func (s *keptSequence) advance(rt *rapid.T) {
@@ -198,13 +199,14 @@ func (s *keptSequence) check(rt *rapid.T) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	keys := s.storage.Keys(s.t)
 	want, got := map[fencing.ObjectID]string{}, map[fencing.ObjectID]string{}
 	for id, o := range s.model.objects {
 		want[id] = o.state + ", " + s.model.stands(id)
 	}
 	for _, o := range objects {
 		got[o.ObjectID] = o.State + ", " + o.Stands
-		there := s.shelf.has(keyOf(fencing.ObjectName{Report: s.report, Fence: s.fence, Object: o.ObjectID}))
+		there := slices.Contains(keys, keyOf(fencing.ObjectName{Report: s.report, Fence: s.fence, Object: o.ObjectID}))
 		if there == (o.State == "deleted") {
 			rt.Fatalf("object %q is %s, and its bytes are there: %v", o.ObjectID, o.State, there)
 		}

@@ -123,7 +123,7 @@ func TestAChangedRetentionCountsForWhatWaitsAlready(t *testing.T) {
 	k.stands(t, f, "second", "kept visible")
 }
 
-func TestALongerDefaultPutsOffWhatIsDueAndAShorterOneCountsForWhatComes(t *testing.T) {
+func TestAChangedDefaultCountsForWhatWaitsAndNotForWhatHasARetentionOfItsOwn(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
 	f := k.grant(t, "july", "a7")
@@ -133,13 +133,14 @@ func TestALongerDefaultPutsOffWhatIsDueAndAShorterOneCountsForWhatComes(t *testi
 	k.defaults(t, catalog.Config{Retention: long})
 	k.collect(t)
 	k.stands(t, f, "first", "kept within_retention")
+	k.change(t, retaining(long))
 	k.defaults(t, catalog.Config{Retention: short})
-	k.next(t, f, "third", 3)
-	k.db.Advance(t, 4*step)
 	k.collect(t)
-	k.stands(t, f, "first", "kept within_retention") // it was promised the longer one
-	k.stands(t, f, "second", "condemned superseded")
-	k.db.Advance(t, step)
+	k.stands(t, f, "first", "kept within_retention") // by the report's own setting
+	k.change(t, func(c catalog.Changes) { c.SetRetention(nil) })
+	k.defaults(t, catalog.Config{Retention: long})
+	k.stands(t, f, "first", "kept within_retention")
+	k.defaults(t, catalog.Config{Retention: short})
 	k.collect(t)
 	k.stands(t, f, "first", "condemned superseded")
 }

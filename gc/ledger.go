@@ -33,7 +33,7 @@ type Run struct {
 	BeatAt           time.Time // when it last moved
 	Phase            string    // condemn, purge, forget, done
 	FinishedAt       *time.Time
-	Outcome          *string // completed, failed, abandoned; nil while it is under way
+	Outcome          *string // completed, failed, paused, abandoned; nil while it is under way
 	Error            *string
 	Condemned        int64
 	CondemnedBytes   int64

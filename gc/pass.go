@@ -150,6 +150,9 @@ func (p *Pass) end(ctx context.Context, failure error) {
 	if failure != nil {
 		args["outcome"], args["error"] = "failed", failure.Error()
 	}
+	if errors.Is(failure, ErrPaused) {
+		args["outcome"] = "paused"
+	}
 	_, err := database.Change[answer](ctx, p.collector.pool, query, args)
 	for tries := 1; err != nil && tries < 3; tries++ { // else its place stays taken until it is written off
 		_, err = database.Change[answer](ctx, p.collector.pool, query, args)

@@ -78,7 +78,7 @@ func TestAPassUnderWayStopsAtItsNextStepAndRecordsWhatItHasDeleted(t *testing.T)
 
 			b.wantState(t, old, want)
 			run := record(t, c, 1)
-			if run.Outcome == nil || *run.Outcome != "failed" || run.Error == nil {
+			if run.Outcome == nil || *run.Outcome != "paused" || run.Error == nil {
 				t.Errorf("the record says %+v, want that it was stopped", run)
 			}
 			if deleted := map[bool]int64{true: 1}[want == staging.Deleted]; run.Deleted != deleted || run.Condemned != 1 {

@@ -107,7 +107,11 @@ func (c *Collector) runDue(ctx context.Context) {
 
 // run runs a pass and logs how it ended.
 func (c *Collector) run(ctx context.Context, pass *Pass) {
-	if err := pass.Run(ctx); err != nil {
+	switch err := pass.Run(ctx); {
+	case errors.Is(err, ErrPaused):
+		c.log.InfoContext(ctx, "collector pass stopped: the collector is paused", "run", pass.ID)
+		return
+	case err != nil:
 		c.log.ErrorContext(ctx, "collector pass failed", "run", pass.ID, "error", err)
 		return
 	}

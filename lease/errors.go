@@ -18,6 +18,9 @@ var ErrIDReused = errors.New("the lease id is in use with another holder or ttl"
 // ErrCounterExhausted reports that no greater fence exists in this epoch.
 var ErrCounterExhausted = errors.New("the fence's counter is exhausted in this epoch")
 
+// ErrEpochMismatch reports that the present epoch is not the expected one.
+var ErrEpochMismatch = errors.New("the present epoch is not the expected one")
+
 // ErrNotFound reports that there is no such lease, or no live one.
 var ErrNotFound = errors.New("there is no such lease")
 
@@ -41,3 +44,14 @@ func (e *LostError) Error() string { return fmt.Sprintf("%v: %s", ErrLost, e.Rea
 
 // Is makes it ErrLost.
 func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+// EpochMismatchError says which epoch was expected, and which one it is. It is ErrEpochMismatch.
+type EpochMismatchError struct{ Expected, Actual int32 }
+
+// Error tells both.
+func (e *EpochMismatchError) Error() string {
+	return fmt.Sprintf("%v: expected %d, it is %d", ErrEpochMismatch, e.Expected, e.Actual)
+}
+
+// Is makes it ErrEpochMismatch.
+func (e *EpochMismatchError) Is(target error) bool { return target == ErrEpochMismatch }

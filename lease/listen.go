@@ -53,6 +53,10 @@ func (a *Authority) listenOnce(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("wait for a notification: %w", err)
 		}
+		if n.Payload == "" { // leases of many reports have ended at once
+			a.line.wakeAll()
+			continue
+		}
 		a.line.wake(fencing.ReportID(n.Payload))
 	}
 }

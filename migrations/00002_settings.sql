@@ -34,11 +34,18 @@ CREATE INDEX publication_held ON publication (report_id, version) WHERE held_at 
 -- When the last reason to keep a published object ended: its retention counts from there, also when the
 -- setting changes meanwhile.
 ALTER TABLE object ADD unkept_at timestamptz;
-UPDATE object SET unkept_at = eligible_at
-WHERE state = 'sealed' AND eligible_at IS NOT NULL
-  AND EXISTS (SELECT FROM publication p
-              WHERE (p.report_id, p.object_epoch, p.object_counter, p.object_id)
-                  = (object.report_id, object.fence_epoch, object.fence_counter, object.object_id));
+-- Until now that was when the next version was published.
+UPDATE object SET unkept_at = next.published_at
+FROM (
+    SELECT report_id, object_epoch, object_counter, object_id, max(version) AS last
+    FROM publication
+    WHERE object_id IS NOT NULL
+    GROUP BY report_id, object_epoch, object_counter, object_id
+) shown
+JOIN publication next ON next.report_id = shown.report_id AND next.version = shown.last + 1
+WHERE object.state = 'sealed' AND object.eligible_at IS NOT NULL
+  AND (object.report_id, object.fence_epoch, object.fence_counter, object.object_id)
+    = (shown.report_id, shown.object_epoch, shown.object_counter, shown.object_id);
 ALTER TABLE object DROP CONSTRAINT object_condemned_reason_check;
 ALTER TABLE object ADD CONSTRAINT object_condemned_reason_check
     CHECK (condemned_reason IN ('never_sealed', 'never_published', 'superseded', 'discarded', 'erased'));
@@ -68,12 +75,18 @@ CREATE TABLE refusal (
 CREATE INDEX refusal_newest ON refusal (report_id, last_at);
 CREATE INDEX refusal_old ON refusal (last_at);
 
+-- Epochs that an operator began, and until when a floor spares what was staged before it.
+ALTER TABLE epoch ADD advanced_by text, ADD staged_until timestamptz;
+
 -- A pause of the collector: while its row is there, no pass begins and the one under way stops.
 CREATE TABLE gc_pause (
     only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     paused_at  timestamptz NOT NULL,
     paused_by  text NOT NULL
 );
+
+ALTER TABLE gc_run DROP CONSTRAINT gc_run_outcome_check;
+ALTER TABLE gc_run ADD CONSTRAINT gc_run_outcome_check CHECK (outcome IN ('completed', 'failed', 'paused', 'abandoned'));
 
 ALTER TABLE api_key ADD last_used_at timestamptz;
 
@@ -82,8 +95,12 @@ UPDATE schema_compatibility SET compatible_from = 2;
 GRANT SELECT ON service_default, frozen_reports, refusal, gc_pause TO fenceline_service;
 
 -- +goose Down
+UPDATE gc_run SET outcome = 'failed' WHERE outcome = 'paused';
+ALTER TABLE gc_run DROP CONSTRAINT gc_run_outcome_check;
+ALTER TABLE gc_run ADD CONSTRAINT gc_run_outcome_check CHECK (outcome IN ('completed', 'failed', 'abandoned'));
 DROP TABLE gc_pause, refusal, frozen_reports, service_default;
 ALTER TABLE api_key DROP last_used_at;
+ALTER TABLE epoch DROP advanced_by, DROP staged_until;
 ALTER TABLE object DROP unkept_at;
 ALTER TABLE publication DROP held_at, DROP held_by, DROP erased_at, DROP erased_by, DROP erase_reason;
 ALTER TABLE report DROP retention_ms, DROP keep_versions;

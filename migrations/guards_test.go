@@ -249,12 +249,12 @@ func TestEveryGuardFiresForReplicasToo(t *testing.T) {
 func TestANameThatAVersionGoesByIsNeverReservedAgain(t *testing.T) {
 	t.Parallel()
 	db := july(t)
-	const again = `SELECT status FROM reserve('july', 1, 2, 'v2.csv', '', NULL, NULL, NULL, NULL, 3600000, 86400000)`
+	const again = `SELECT status FROM reserve('july', 1, 2, 'v2.csv', '', NULL, NULL, NULL, NULL, 3600000, 86400000, 'test')`
 	call(t, db.Pool, "object_id_reused", again)
 
 	stage(t, db.Pool, 2, "v3.csv")
 	call(t, db.Pool, "applied", `SELECT status FROM publish(jsonb_build_array(jsonb_build_object('report', 'july', 'epoch', 1,
-		'counter', 2, 'object_id', 'v3.csv', 'idempotency_key', 'v3', 'expected_version', 2)), 86400000)`)
+		'counter', 2, 'object_id', 'v3.csv', 'idempotency_key', 'v3', 'expected_version', 2)))`)
 	db.Exec(t, `UPDATE object SET state = 'condemned', condemned_at = fenceline_now(), condemned_reason = 'superseded',
 		eligible_at = NULL, purge_after = fenceline_now() WHERE object_id = 'v2.csv'`)
 	db.Exec(t, `UPDATE object SET state = 'deleted', deleted_at = fenceline_now() WHERE object_id = 'v2.csv'`)
@@ -264,7 +264,7 @@ func TestANameThatAVersionGoesByIsNeverReservedAgain(t *testing.T) {
 	END $$`)
 	call(t, db.Pool, "object_exists", again)
 	call(t, db.Pool, "object_gone", `SELECT status FROM publish(jsonb_build_array(jsonb_build_object('report', 'july', 'epoch', 1,
-		'counter', 2, 'from_version', 2, 'idempotency_key', 'back', 'expected_version', 3)), 86400000)`)
+		'counter', 2, 'from_version', 2, 'idempotency_key', 'back', 'expected_version', 3)))`)
 }
 
 func TestAPublicationThatItsReportDoesNotShowIsRefusedAtTheCommit(t *testing.T) {

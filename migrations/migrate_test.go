@@ -301,8 +301,8 @@ func TestAnOwnerWhoIsNoSuperuserMigratesAndAllWorks(t *testing.T) {
 	call(t, service, "discarded", `SELECT status FROM discard('july', 1, 1, 'x', 0)`)
 	call(t, service, "started", `SELECT status FROM begin_run(false, 'test', 30000, 0.2, 20, 1000)`)
 	call(t, service, "forgotten", `SELECT status FROM forget((SELECT run_id FROM gc_run), 10, 1000, 1000, 1000)`)
-	call(t, service, "created", `SELECT status FROM create_key('k1', sha256('k1'), 'test', 'worker', '*', NULL)`)
 	owner := open(t, ownerURL)
+	call(t, owner, "created", `SELECT status FROM create_key('k1', sha256('k1'), 'test', 'worker', '*', NULL)`)
 	if _, err := owner.Exec(t.Context(), `UPDATE report SET granted_counter = 0`); err == nil {
 		t.Error("the guards let the owner lower a fence")
 	}

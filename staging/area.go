@@ -44,6 +44,9 @@ func New(pool *pgxpool.Pool, bucket *Bucket, cfg Config) *Area {
 	return &Area{pool: pool, bucket: bucket, cfg: cfg}
 }
 
+// Retention is how long an object is kept that is not published.
+func (a *Area) Retention() time.Duration { return a.cfg.Retention }
+
 // Declaration is what a worker says of its bytes before it uploads them. What it says must hold; what it
 // leaves out is found out when the object is sealed.
 type Declaration struct {

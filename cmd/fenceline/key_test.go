@@ -30,7 +30,7 @@ func newKeyCommands(t *testing.T) keyCommands {
 
 func (k keyCommands) run(args ...string) result {
 	k.t.Helper()
-	return fenceline(k.t, []string{"FENCELINE_DATABASE_URL=" + k.db.URL}, append([]string{"key"}, args...)...)
+	return fenceline(k.t, []string{"FENCELINE_DATABASE_URL=" + k.db.OwnerURL}, append([]string{"key"}, args...)...)
 }
 
 // make runs a command that prints a key, and returns the key and its id.
@@ -171,7 +171,7 @@ func TestARotationThatCannotPrintEndsNothing(t *testing.T) {
 	defer readOnly.Close()
 	var remark bytes.Buffer
 	command := exec.CommandContext(t.Context(), os.Args[0], "key", "rotate", old, "--overlap", "0s")
-	command.Env = []string{asProgram + "=1", "FENCELINE_DATABASE_URL=" + k.db.URL}
+	command.Env = []string{asProgram + "=1", "FENCELINE_DATABASE_URL=" + k.db.OwnerURL}
 	command.Stdout, command.Stderr = readOnly, &remark
 	if err := command.Run(); command.ProcessState.ExitCode() != 1 {
 		t.Errorf("%v: %s", err, remark.String())

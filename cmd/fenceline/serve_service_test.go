@@ -19,7 +19,8 @@ func TestServeMigratesABlankDatabaseAndWorksUntilItIsTold(t *testing.T) {
 	serviceURL := asUser(t, blank, "fenceline_service")
 	s := serve(t, append(storageSettings(storage), "FENCELINE_DATABASE_URL="+serviceURL), "--migrate", "--migrate-database-url="+blank, "--log-level=debug")
 
-	key := fenceline(t, []string{"FENCELINE_DATABASE_URL=" + serviceURL}, "key", "create", "--role=worker", "--name=test").ends(t, 0)
+	fenceline(t, []string{"FENCELINE_DATABASE_URL=" + serviceURL}, "key", "create", "--role=operator", "--name=own").ends(t, 1, "permission denied")
+	key := fenceline(t, []string{"FENCELINE_DATABASE_URL=" + blank}, "key", "create", "--role=worker", "--name=test").ends(t, 0)
 	if !regexp.MustCompile(`^fl_[a-z0-9]+_[A-Za-z0-9]+\n$`).MatchString(key.Out) {
 		t.Errorf("%q is not a key alone", key.Out)
 	}
@@ -79,18 +80,19 @@ func TestServeStartsOnNothingThatItCannotKeepItsPromisesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		database string
 		storage  *testbucket.Bucket
+		code     int
 		says     []string
 	}{
-		"a database without schema": {testdb.Blank(t), storage, []string{"not migrated", "fenceline migrate up"}},
-		"a database that is away":   {"postgres://nobody@127.0.0.1:1/x", storage, []string{"127.0.0.1"}},
-		"a storage that overwrites": {db.URL, overwriting, []string{"check the storage", "If-None-Match"}},
-		"a storage that is away":    {db.URL, &away, []string{"check the storage", "unavailable"}},
-		"a bucket that is missing":  {db.URL, &missing, []string{"check the storage"}},
+		"a database without schema": {testdb.Blank(t), storage, 1, []string{"not migrated", "fenceline migrate up"}},
+		"a database that is away":   {"postgres://nobody@127.0.0.1:1/x", storage, 7, []string{"127.0.0.1"}},
+		"a storage that overwrites": {db.URL, overwriting, 1, []string{"check the storage", "If-None-Match"}},
+		"a storage that is away":    {db.URL, &away, 1, []string{"check the storage", "unavailable"}},
+		"a bucket that is missing":  {db.URL, &missing, 1, []string{"check the storage"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			settings := append(storageSettings(c.storage), "FENCELINE_DATABASE_URL="+c.database, "FENCELINE_LISTEN=127.0.0.1:0", "FENCELINE_LOG_LEVEL=error")
-			fenceline(t, settings, "serve").ends(t, 1, c.says...)
+			fenceline(t, settings, "serve").ends(t, c.code, c.says...)
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // databaseSettings say where the catalog is.
 type databaseSettings struct {
-	DatabaseURL string `required:"" env:"FENCELINE_DATABASE_URL" placeholder:"URL" help:"PostgreSQL URL. For the service a member of the role fenceline_service, for migrations the owner of the database."`
+	DatabaseURL string `required:"" env:"FENCELINE_DATABASE_URL" placeholder:"URL" help:"PostgreSQL URL. For the service a member of the role fenceline_service, for migrations and keys the owner of the database."`
 }
 
 // poolSettings say how much of the database the service may take.

@@ -42,6 +42,35 @@ func TestLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
+func TestTestsThatTheDocumentsNameAreThere(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`")
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9]*)\(`)
+	there, documents := map[string]bool{}, map[string]string{}
+	walk(t, func(path string, text []byte) {
+		switch {
+		case strings.HasSuffix(path, "_test.go"):
+			for _, match := range declared.FindAllStringSubmatch(string(text), -1) {
+				there[match[1]] = true
+			}
+		case strings.HasSuffix(path, ".md"):
+			documents[path] = string(text)
+		}
+	})
+	found := 0
+	for path, text := range documents {
+		for _, match := range named.FindAllStringSubmatch(text, -1) {
+			found++
+			if !there[match[1]] {
+				t.Errorf("%s names %s, which is not there", path, match[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d tests are named: are they looked for in the right way?", found)
+	}
+}
+
 // hasHeading tells whether a document has the heading that an anchor names, as GitHub makes anchors.
 func hasHeading(document, anchor string) bool {
 	dropped := regexp.MustCompile(`[^\p{L}\p{N} _-]`)

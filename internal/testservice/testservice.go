@@ -76,10 +76,13 @@ func StartOn(t testing.TB, db *testdb.DB, changes ...func(*service.Config)) *Ser
 	return running
 }
 
+// OwnerKeys makes and ends keys with the owner's rights, as `fenceline key` does.
+func (s *Service) OwnerKeys() *api.Keys { return api.NewKeys(s.DB.Owner, nil) }
+
 // NewKey makes a key and returns its secret.
 func (s *Service) NewKey(t testing.TB, role api.Role, pattern api.Pattern) string {
 	t.Helper()
-	_, secret, err := s.Keys.Create(t.Context(), api.NewKey{Name: t.Name(), Role: role, Pattern: pattern})
+	_, secret, err := s.OwnerKeys().Create(t.Context(), api.NewKey{Name: t.Name(), Role: role, Pattern: pattern})
 	if err != nil {
 		t.Fatalf("create a key: %v", err)
 	}

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION create_key(p_key_id text, p_hash bytea, p_name text, p_role text, p_pattern text, p_life_ms bigint)
 RETURNS TABLE (status text, created_at timestamptz, expires_at timestamptz)
 LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = public, pg_temp
+SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -20,5 +20,5 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION create_key FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION create_key TO fenceline_service;
+-- The database's owner makes and ends keys: a service that was taken over must not make itself an operator's.
+REVOKE ALL ON FUNCTION create_key FROM PUBLIC, fenceline_service;

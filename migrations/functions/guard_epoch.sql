@@ -5,7 +5,7 @@ SET search_path = public, pg_temp
 AS $$
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        RAISE EXCEPTION 'fenceline: epoch % is never changed; the next one begins with verify_epoch()', OLD.epoch
+        RAISE EXCEPTION 'fenceline: epoch % is never changed; the next one begins with verify_epoch() or advance_epoch()', OLD.epoch
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     IF EXISTS (SELECT FROM epoch WHERE epoch >= NEW.epoch OR floor_epoch > NEW.floor_epoch) THEN

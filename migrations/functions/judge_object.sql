@@ -12,6 +12,7 @@ DECLARE
     -- Work in progress is kept while its lease lives, but not for ever.
     v_longest constant interval := interval '7 days';
     v_published boolean;
+    v_retention bigint := (settings_of(r)).retention_ms;
 BEGIN
     IF o.state IN ('condemned', 'deleted') THEN
         verdict := o.state;
@@ -21,18 +22,23 @@ BEGIN
     END IF;
 
     v_published := o.state = 'sealed' AND is_published(o.report_id, o.fence_epoch, o.fence_counter, o.object_id);
-    -- By the setting as it is now: it may be longer than when the time was noted.
-    until := CASE WHEN v_published THEN greatest(o.eligible_at, o.unkept_at + (settings_of(r)).retention_ms * interval '1 millisecond')
-                  ELSE o.eligible_at END;
+    -- By the setting as it is now, which may be longer than when the time was noted. (No time was noted where no
+    -- end is known.)
+    until := coalesce(o.eligible_at, 'infinity');
+    IF v_published THEN
+        until := greatest(until, o.unkept_at + v_retention * interval '1 millisecond');
+    END IF;
+    until := greatest(until, spared_until(p_floor_epoch, v_published, v_retention));
     IF v_published THEN
         reason := kept_as(r, o.fence_epoch, o.fence_counter, o.object_id);
     END IF;
     IF reason IS NOT NULL THEN
         verdict := 'kept';
         until := NULL;
-    ELSIF coalesce(until, 'infinity') > p_now THEN
+    ELSIF until > p_now THEN
         verdict := 'kept';
         reason := 'within_retention';
+        until := nullif(until, 'infinity');
     ELSIF is_frozen(o.report_id) THEN
         verdict := 'kept';
         reason := 'frozen';

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION revoke_key(p_key_id text, p_after_ms bigint)
 RETURNS TABLE (status text, ends_at timestamptz)
 LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = public, pg_temp
+SET search_path = public, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -18,5 +18,5 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION revoke_key FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION revoke_key TO fenceline_service;
+-- The database's owner makes and ends keys: a service that was taken over must not make itself an operator's.
+REVOKE ALL ON FUNCTION revoke_key FROM PUBLIC, fenceline_service;

@@ -1,6 +1,5 @@
 -- Sets the service's defaults of the reports' settings. The versions that are kept by them, or not any more, are
--- settled at once: nothing else would look at them again. A longer retention counts at once as well, a shorter one
--- for what is settled from then on.
+-- settled at once: nothing else would look at them again. What waits for the end of its retention waits for the new one.
 -- Status: set, unchanged, epoch_in_doubt.
 -- Locks: the barrier, exclusively, so that no change is judged by two sets of defaults, and nobody else writes a
 -- report or an object.
@@ -10,9 +9,9 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    v_old  integer;
-    v_less integer;
-    v_now  timestamptz;
+    v_before service_default%ROWTYPE;
+    v_less   integer;
+    v_now    timestamptz;
 BEGIN
     PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 1);
     IF (SELECT epoch FROM enter()) IS NULL THEN
@@ -20,8 +19,8 @@ BEGIN
         RETURN;
     END IF;
     v_now := fenceline_now();
-    SELECT d.keep_versions INTO v_old FROM service_default d;
-    v_less := least(v_old, p_keep_versions);
+    SELECT * INTO v_before FROM service_default;
+    v_less := least(v_before.keep_versions, p_keep_versions);
 
     UPDATE service_default
     SET fencing = p_fencing, publishes_per_grant = p_publishes_per_grant, retention_ms = p_retention_ms, keep_versions = p_keep_versions
@@ -32,7 +31,14 @@ BEGIN
         RETURN;
     END IF;
 
-    IF v_old <> p_keep_versions THEN
+    IF v_before.retention_ms <> p_retention_ms THEN
+        UPDATE object o
+        SET eligible_at = o.unkept_at + p_retention_ms * interval '1 millisecond'
+        FROM report r
+        WHERE r.report_id = o.report_id AND r.retention_ms IS NULL
+          AND o.state = 'sealed' AND o.unkept_at IS NOT NULL;
+    END IF;
+    IF v_before.keep_versions <> p_keep_versions THEN
         PERFORM settle_object(r.report_id, p.object_epoch, p.object_counter, p.object_id, v_now)
         FROM report r
         CROSS JOIN LATERAL (
@@ -41,7 +47,7 @@ BEGIN
             WHERE report_id = r.report_id AND version < r.version AND object_id IS NOT NULL
             ORDER BY version DESC
             OFFSET v_less
-            LIMIT greatest(v_old, p_keep_versions) - v_less
+            LIMIT greatest(v_before.keep_versions, p_keep_versions) - v_less
         ) p
         WHERE r.keep_versions IS NULL AND r.version > v_less + 1;
     END IF;

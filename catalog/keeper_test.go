@@ -2,15 +2,15 @@ package catalog_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/internal/testbucket"
 	"github.com/fenceline/fenceline/internal/testdb"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -24,19 +24,22 @@ const (
 	forever = 1 << 20 * time.Hour
 )
 
-// keeper is a desk with a collector, and a storage that knows which keys it holds and nothing else.
+// keeper is a desk with a storage and a collector.
 type keeper struct {
 	desk
-	shelf     *shelf
+	storage   *testbucket.Bucket
+	objects   *staging.Area
 	collector *gc.Collector
 }
 
 func newKeeper(t *testing.T) keeper {
 	t.Helper()
 	db := testdb.New(t)
-	k := keeper{shelf: &shelf{keys: map[string]bool{}}}
-	k.desk = desk{db: db, Catalog: k.under(db, catalog.Config{Retention: short})}
-	k.collector = gc.New(db.Pool, k.shelf, gc.Config{
+	k := keeper{storage: testbucket.New(t)}
+	bucket := k.storage.Open(t)
+	k.objects = staging.New(db.Pool, bucket, staging.Config{})
+	k.desk = desk{db: db, Catalog: k.under(t, db, catalog.Config{Retention: short})}
+	k.collector = gc.New(db.Pool, bucket, gc.Config{
 		PurgeGrace: grace, Tombstones: forever, Log: slog.New(slog.DiscardHandler),
 	})
 	k.defaults(t, catalog.Config{Retention: short})
@@ -44,19 +47,19 @@ func newKeeper(t *testing.T) keeper {
 }
 
 // under is a catalog as another configuration makes it.
-func (k keeper) under(db *testdb.DB, cfg catalog.Config) *catalog.Catalog {
+func (k keeper) under(t *testing.T, db *testdb.DB, cfg catalog.Config) *catalog.Catalog {
 	cfg.RetentionAbove, cfg.RetentionBelow, cfg.PurgeGrace = time.Hour, forever, grace
-	seal := sealIn(db.Pool)
 	return catalog.New(db.Pool, func(ctx context.Context, name fencing.ObjectName) error {
-		k.shelf.put(keyOf(name))
-		return seal(ctx, name)
+		k.storage.Put(t, keyOf(name), string(name.Object))
+		_, err := k.objects.Seal(ctx, name)
+		return err
 	}, cfg)
 }
 
 // defaults makes those of a configuration the service's.
 func (k keeper) defaults(t *testing.T, cfg catalog.Config) {
 	t.Helper()
-	if _, err := k.under(k.db, cfg).SetDefaults(t.Context()); err != nil {
+	if _, err := k.under(t, k.db, cfg).SetDefaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,44 +116,12 @@ func (k keeper) stands(t *testing.T, f fencing.Fence, id, want string) {
 	}
 }
 
+// holds tells whether the storage holds the bytes of an object.
+func (k keeper) holds(t *testing.T, name fencing.ObjectName) bool {
+	t.Helper()
+	return slices.Contains(k.storage.Keys(t), keyOf(name))
+}
+
 func keyOf(name fencing.ObjectName) string {
 	return "reports/" + string(name.Report) + "/" + name.Fence.String() + "/" + string(name.Object)
-}
-
-// shelf is a storage's keys.
-type shelf struct {
-	mu   sync.Mutex
-	keys map[string]bool
-}
-
-func (s *shelf) put(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keys[key] = true
-}
-
-func (s *shelf) has(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.keys[key]
-}
-
-// Delete removes keys.
-func (s *shelf) Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error) {
-	if err := beforeSend(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	results := make([]staging.DeleteResult, len(refs))
-	for i, ref := range refs {
-		delete(s.keys, ref.Key)
-		results[i].ObjectRef = ref
-	}
-	return results, nil
-}
-
-// Versions is never asked: nothing is hidden here.
-func (s *shelf) Versions(context.Context, string) ([]staging.ObjectRef, error) {
-	return nil, errors.New("this storage has no versions")
 }
