@@ -119,7 +119,7 @@ func (p *platform) awaitBlocked(ctx context.Context) error {
 // setReadOnly lets the database be read only, or no longer, for all sessions, which begin anew.
 func (p *platform) setReadOnly(ctx context.Context, value string) error {
 	const query = `
-		SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity -- and waits for their end
 		WHERE datname = $1 AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
 	return asSuperuser(ctx, p.postgres, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, "ALTER DATABASE "+databaseName+" SET default_transaction_read_only = "+value); err != nil {
