@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,9 +55,12 @@ func faultsOf(ctx context.Context, p *platform, folder *stack.Folder) contract.F
 		HoldReport:   func(report string) (func() error, error) { return p.holdReport(ctx, report) },
 		AwaitBlocked: func() error { return p.awaitBlocked(ctx) },
 		KillDatabase: func() (func() error, error) {
-			return func() error { return p.revivePostgres(ctx, folder) }, p.killPostgres()
+			return func() error { return p.revivePostgres(ctx, folder) }, p.killWithSessions(ctx)
 		},
-		HangDatabase: func() (func() error, error) { return p.hangPostgres(ctx) },
+		HangDatabase: func() (func() error, error) {
+			pids, err := p.hangPostgres(ctx)
+			return func() error { return signalAll(pids, syscall.SIGCONT) }, err
+		},
 		LockDatabase: func() (func() error, error) {
 			return func() error { return p.setReadOnly(ctx, "off") }, p.setReadOnly(ctx, "on")
 		},

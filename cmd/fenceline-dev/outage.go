@@ -21,21 +21,12 @@ func (s *servers) killPostgres() error {
 	return nil
 }
 
-// hangPostgres stops the server's processes where they are, all of them, until they are woken.
-func (s *servers) hangPostgres(ctx context.Context) (wake func() error, err error) {
+// hangPostgres stops the server's processes where they are, all of them, and tells which they are.
+func (s *servers) hangPostgres(ctx context.Context) (pids []int, err error) {
 	const query = `SELECT pid FROM pg_stat_activity`
-	pids := []int{s.postgres.PID()}
-	signal := func(sig syscall.Signal) error {
-		for _, pid := range pids {
-			if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return fmt.Errorf("signal PostgreSQL's process %d: %w", pid, err)
-			}
-		}
-		return nil
-	}
-	wake = func() error { return signal(syscall.SIGCONT) }
+	pids = []int{s.postgres.PID()}
 	err = asSuperuser(ctx, s.postgres, func(conn *pgx.Conn) error {
-		if err := signal(syscall.SIGSTOP); err != nil { // the first, so that it starts no more
+		if err := signalAll(pids, syscall.SIGSTOP); err != nil { // the first, so that it starts no more
 			return err
 		}
 		rows, err := conn.Query(ctx, query)
@@ -43,19 +34,39 @@ func (s *servers) hangPostgres(ctx context.Context) (wake func() error, err erro
 			return err
 		}
 		sessions, err := pgx.CollectRows(rows, pgx.RowTo[int])
-		if err != nil {
-			return err
-		}
 		pids = append(pids, sessions...)
-		return nil
+		return err
 	})
 	if err == nil {
-		err = signal(syscall.SIGSTOP)
+		err = signalAll(pids, syscall.SIGSTOP)
 	}
 	if err != nil {
-		return nil, errors.Join(err, wake())
+		return nil, errors.Join(fmt.Errorf("hang PostgreSQL: %w", err), signalAll(pids, syscall.SIGCONT))
 	}
-	return wake, nil
+	return pids, nil
+}
+
+// killWithSessions kills the server and all its sessions, so that none of them answers one last time.
+func (s *servers) killWithSessions(ctx context.Context) error {
+	pids, err := s.hangPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	if err := signalAll(pids, syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-s.postgres.Done()
+	return nil
+}
+
+// signalAll signals processes, some of which may have ended.
+func signalAll(pids []int, signal syscall.Signal) error {
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("signal process %d: %w", pid, err)
+		}
+	}
+	return nil
 }
 
 // revivePostgres starts a server that was killed again, on its data.
