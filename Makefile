@@ -9,10 +9,10 @@ LDFLAGS := $(if $(VERSION),-X main.version=$(VERSION))
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev demo test torment check clean setup
+.PHONY: help build dev demo test torment contract check clean setup
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: bin/versitygw ## build bin/fenceline, bin/fenceline-dev and the S3 server for development
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/fenceline ./cmd/fenceline-dev
@@ -29,6 +29,9 @@ test: setup build ## run the tests (TEST='-run Publish ./catalog' for some of th
 
 torment: setup build ## kill the service at random, and check what it has done (TORMENT='--kills 200 --seed 7')
 	@bin/fenceline-dev torment $(TORMENT)
+
+contract: setup build ## walk docs/contract.md row by row, with real faults (CONTRACT='--only Renew')
+	@bin/fenceline-dev contract $(CONTRACT)
 
 check: ## formatting, vet, staticcheck, tidy modules, docker-compose.yml, deploy/alerts.yaml
 	@unformatted=$$($(TOOL) gofumpt -l .) && if [ -n "$$unformatted" ]; then \

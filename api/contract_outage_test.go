@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,7 +34,7 @@ func storageBehind(t *testing.T) (*world, *testproxy.Proxy) {
 }
 
 // databaseBehind is a world whose database the service reaches through a proxy.
-func databaseBehind(t *testing.T) (*world, *testproxy.Proxy) {
+func databaseBehind(t *testing.T, changes ...func(*service.Config)) (*world, *testproxy.Proxy) {
 	t.Helper()
 	db := testdb.New(t)
 	parsed, err := pgx.ParseConfig(db.URL)
@@ -44,11 +46,11 @@ func databaseBehind(t *testing.T) (*world, *testproxy.Proxy) {
 		network, address = "tcp", parsed.Host+":"+strconv.Itoa(int(parsed.Port))
 	}
 	proxy := testproxy.New(t, network, address)
-	w := beginOn(t, db, func(c *service.Config) {
+	w := beginOn(t, db, append(changes, func(c *service.Config) {
 		c.Database.URL = (&url.URL{
 			Scheme: "postgres", User: url.User(parsed.User), Host: proxy.Addr, Path: "/" + parsed.Database, RawQuery: "sslmode=disable",
 		}).String()
-	})
+	})...)
 	return w, proxy
 }
 
@@ -125,6 +127,28 @@ func TestEveryRouteIsUnavailableWhileTheDatabaseIsAway(t *testing.T) {
 	equal(t, ready, doc{
 		"checks": []doc{{"name": "process", "status": "ok"}, {"name": "schema", "status": "failing"}, {"name": "database", "status": "failing"}},
 	})
+}
+
+func TestADatabaseThatDoesNotAnswerHoldsNoRequestUpForAsLongAsItMayWait(t *testing.T) {
+	t.Parallel()
+	w, database := databaseBehind(t, func(c *service.Config) { c.API.RequestTimeout = 500 * time.Millisecond })
+	w.published(t, "july", "hello", nil)
+	database.BlackHole()
+	var asking sync.WaitGroup
+	for _, r := range api.Routes() {
+		if r.Role == "" || r.Limit == 0 { // the others have the configured time as a whole
+			continue
+		}
+		asking.Go(func() {
+			const patience = 20 * time.Second // less than the shortest of their limits, which is more than a minute
+			began := time.Now()
+			got := w.Do(t, r.Method, address(r, "july"), nil, anyRequest...)
+			if took := time.Since(began); got.Status != 503 || took > patience {
+				t.Errorf("%s %s: %d after %v", r.Method, r.Path, got.Status, took)
+			}
+		})
+	}
+	asking.Wait()
 }
 
 func TestAChangeWhoseSessionWasEndedIsUnknownAndTheRepeatFindsOut(t *testing.T) {

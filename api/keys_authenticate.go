@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fenceline/fenceline/internal/database"
 )
 
 // ErrUnauthenticated reports that a secret is missing, unknown, expired or
@@ -24,6 +26,8 @@ func (k *Keys) Authenticate(ctx context.Context, secret string) (Key, error) {
 	if !ok {
 		return Key{}, ErrUnauthenticated
 	}
+	ctx, cancel := context.WithTimeout(ctx, database.Limit(ctx)) // the request itself may take far longer
+	defer cancel()
 	conn, err := k.pool.Acquire(ctx)
 	if err != nil {
 		return Key{}, fmt.Errorf("look up key %s: %w", id, err)

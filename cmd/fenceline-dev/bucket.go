@@ -15,15 +15,19 @@ import (
 
 const bucketName = "fenceline"
 
-// createBucket creates the bucket where it is missing.
-func createBucket(ctx context.Context, s *servers) error {
-	client := s3.New(s3.Options{
+// storageClient is a client of the S3 server with its own credentials.
+func storageClient(s *servers) *s3.Client {
+	return s3.New(s3.Options{
 		BaseEndpoint: aws.String(s.s3.Endpoint),
 		UsePathStyle: true,
 		Region:       stack.Region,
 		Credentials:  credentials.NewStaticCredentialsProvider(s.state.AccessKey, s.state.SecretKey, ""),
 	})
-	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucketName)})
+}
+
+// createBucket creates the bucket where it is missing.
+func createBucket(ctx context.Context, s *servers) error {
+	_, err := storageClient(s).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucketName)})
 	var owned *types.BucketAlreadyOwnedByYou
 	if err != nil && !errors.As(err, &owned) {
 		return fmt.Errorf("create the bucket: %w", err)

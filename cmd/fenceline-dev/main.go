@@ -6,7 +6,9 @@
 //	fenceline-dev env            the addresses and keys of what is up, for a shell
 //	fenceline-dev exec -- CMD    everything, thrown away when CMD ends
 //	fenceline-dev demo           a paused worker being refused, step by step
+//	fenceline-dev torment        the service killed at random, and what it has done checked
 //	fenceline-dev crowd          hundreds that wait for one lease
+//	fenceline-dev contract       every row of the contract walked over HTTP
 package main
 
 import (
@@ -24,9 +26,10 @@ type cli struct {
 	Exec execCommand `cmd:"" help:"Run a command against a throwaway stack, and exit with its code."`
 	Demo demoCommand `cmd:"" help:"See a paused worker being refused."`
 
-	Torment tormentCommand `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
-	Crowd   crowdCommand   `cmd:"" help:"Let a crowd wait for one lease, and see how long each waits and what a hand-over costs."`
-	Check   checkCommand   `cmd:"" help:"Check a database and a bucket against the guarantees."`
+	Torment  tormentCommand  `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
+	Crowd    crowdCommand    `cmd:"" help:"Let a crowd wait for one lease, and see how long each waits and what a hand-over costs."`
+	Contract contractCommand `cmd:"" help:"Walk the page of the contract, row by row, against a throwaway stack."`
+	Check    checkCommand    `cmd:"" help:"Check a database and a bucket against the guarantees."`
 
 	DemoWorker demoWorkerCommand `cmd:"" hidden:""`
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/fenceline/fenceline/internal/stack"
 )
 
 // postgresTurn is at which of the kills it is PostgreSQL's turn.
@@ -75,25 +73,14 @@ func (t *torment) killService(ctx context.Context, watched <-chan error) error {
 
 // killPostgres kills the server, whose sessions notice on their own and end, and starts it again on its data.
 func (t *torment) killPostgres(ctx context.Context, watched <-chan error) error {
-	old := t.platform.postgres
-	if err := syscall.Kill(old.PID(), syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill PostgreSQL: %w", err)
+	if err := t.platform.killPostgres(); err != nil {
+		return err
 	}
-	<-old.Done()
 	t.log.count("killed PostgreSQL")
-	// While a session of the old server lives, the new one refuses to start.
-	for patience := time.After(time.Minute); ; {
-		started, err := stack.StartPostgres(ctx, t.folder, throwawayPostgres())
-		if err == nil {
-			t.platform.postgres = started
-			return t.awaitReady(ctx, watched, func() bool { return true })
-		}
-		select {
-		case <-patience:
-			return err
-		case <-time.After(100 * time.Millisecond):
-		}
+	if err := t.platform.revivePostgres(ctx, t.folder); err != nil {
+		return err
 	}
+	return t.awaitReady(ctx, watched, func() bool { return true })
 }
 
 // awaitReady returns when the service takes requests again.

@@ -26,6 +26,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		{"internal/database", []string{"lease", "catalog", "staging", "gc", "api", "client", "migrations"}, "it serves those who decide"},
 		{"internal/metrics", []string{"lease", "catalog", "staging", "gc", "api", "client", "migrations", "internal"}, "it counts what it is told, and asks through functions"},
 		{"client", []string{"lease", "catalog", "staging", "gc", "api", "migrations", "internal", "cmd"}, "the client knows the wire alone"},
+		{"internal/contract", []string{"lease", "catalog", "staging", "gc", "api", "client", "migrations", "internal", "cmd"}, "the walker knows the wire and the page alone"},
 		{"api", []string{"client", "cmd", "internal/service"}, "cmd puts the parts together"},
 	}
 	seen := map[string]bool{}

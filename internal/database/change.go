@@ -11,15 +11,25 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// changeTimeout bounds a change, most of which is the wait for a lock, unless the context says otherwise; a sooner deadline of the context counts.
-const changeTimeout = 30 * time.Second
+// usualLimit bounds a statement, most of which is the wait for a lock or a connection, unless the context says otherwise; a sooner
+// deadline of the context counts.
+const usualLimit = 30 * time.Second
 
-// limitKey is where a context keeps how long one change may take.
+// limitKey is where a context keeps how long one statement may take.
 type limitKey struct{}
 
-// WithLimit bounds each change that is made under the context, for requests that may take longer as a whole.
+// WithLimit bounds each statement that is sent under the context, for requests that may take longer as a whole: a
+// database that hangs must not hold them up for as long as they may wait or read.
 func WithLimit(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, limitKey{}, d)
+}
+
+// Limit is how long one statement may take under the context.
+func Limit(ctx context.Context) time.Duration {
+	if limit, ok := ctx.Value(limitKey{}).(time.Duration); ok {
+		return limit
+	}
+	return usualLimit
 }
 
 // Changes calls one of the catalog's functions, a transaction of its own, and collects the rows that it
@@ -27,15 +37,13 @@ func WithLimit(ctx context.Context, d time.Duration) context.Context {
 // turn a commit into a guess. Errors: *UnavailableError, with what is known of the outcome; any other error
 // is a fault that changed nothing.
 func Changes[T any](ctx context.Context, pool *pgxpool.Pool, query string, args pgx.NamedArgs) ([]T, error) {
-	limit, ok := ctx.Value(limitKey{}).(time.Duration)
-	if !ok {
-		limit = changeTimeout
-	}
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(Limit(ctx))
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	conn, err := pool.Acquire(ctx)
+	connecting, connected := context.WithDeadline(ctx, deadline)
+	defer connected()
+	conn, err := pool.Acquire(connecting)
 	if err != nil {
 		return nil, &UnavailableError{Outcome: NotApplied, Cause: err} // nothing was sent
 	}

@@ -122,6 +122,24 @@ func TestANetworkThatSwallowsTheAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	wantOutcome(t, err, database.Unknown)
 }
 
+func TestAStatementGivesUpAtItsLimitHoweverLongItsRequestMayTake(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t)
+	pool := testdb.Open(t, database.Config{URL: db.URL, Pool: 1})
+	taken, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := database.WithLimit(t.Context(), 50*time.Millisecond)
+	_, err = acquire(ctx, pool, "july") // there is no connection
+	wantOutcome(t, err, database.NotApplied)
+	taken.Release()
+
+	type row struct{ Slept string }
+	_, err = database.Rows[row](ctx, pool, "SELECT pg_sleep(3600)::text AS slept", pgx.NamedArgs{})
+	wantOutcome(t, err, database.NotApplied)
+}
+
 func TestNoSessionWaitsForAnotherOnAPoolOfOne(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)

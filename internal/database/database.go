@@ -82,8 +82,10 @@ func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
 }
 
 // Rows runs a SELECT that changes nothing and collects its rows by column name. What keeps the database
-// from answering is an *UnavailableError.
+// from answering, also within [Limit], is an *UnavailableError.
 func Rows[T any](ctx context.Context, pool *pgxpool.Pool, query string, args pgx.NamedArgs) ([]T, error) {
+	ctx, cancel := context.WithTimeout(ctx, Limit(ctx))
+	defer cancel()
 	rows, err := pool.Query(ctx, query, args)
 	if err != nil {
 		return nil, readFault(err)

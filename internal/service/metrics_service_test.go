@@ -106,7 +106,7 @@ func TestThePassesOfTheCollectorAreCounted(t *testing.T) {
 		t.Error("a pass went on while the collector was paused")
 	}
 	delete(collected, `fenceline_collector_running`)
-	collected[`fenceline_collector_paused`], collected[`fenceline_collector_passes_total{outcome="failed"}`] = 1, 1
+	collected[`fenceline_collector_paused`], collected[`fenceline_collector_passes_total{outcome="paused"}`] = 1, 1
 	wantSeries("while it is paused", collected)
 }
 

@@ -1,0 +1,16 @@
+package contract
+
+import "slices"
+
+// Cases are those of the page, in its order.
+func Cases() []Case {
+	return slices.Concat(
+		wordCases(), answerCases(), outageCases(), listCases(), keyCases(),
+		acquireCases(), renewCases(), releaseCases(), leaseCases(),
+		reserveCases(), sealCases(), objectCases(), discardCases(),
+		beforeCases(), publishCases(), publishableCases(), historyCases(),
+		resolveCases(), contentCases(), reportCases(),
+		settingsCases(), revokeCases(), holdCases(), eraseCases(), refusalCases(),
+		collectorCases(), freezeCases(), openCases(), epochCases(),
+	)
+}
