@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -52,6 +53,14 @@ func (s *Server) authenticate(c echo.Context) (Key, error) {
 	}
 	c.Set(apiKeyKey, key)
 	return key, nil
+}
+
+// keyIsGood looks the request's key up once more: it may have ended while the request waited.
+func (s *Server) keyIsGood(c echo.Context) func(context.Context) error {
+	return func(context.Context) error {
+		_, err := s.authenticate(c)
+		return err
+	}
 }
 
 // keyOf is the key of an authenticated request.

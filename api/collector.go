@@ -58,7 +58,7 @@ type brakeView struct {
 	Used    count `json:"used"`
 }
 
-func viewRun(r gc.Run) runView {
+func viewRun(r gc.Record) runView {
 	return runView{
 		RunID: r.RunID, DryRun: r.DryRun, StartedBy: r.StartedBy, StartedAt: r.StartedAt, MovedAt: r.BeatAt,
 		FinishedAt: r.FinishedAt, Phase: r.Phase, Outcome: r.Outcome, Error: r.Error,
@@ -82,7 +82,7 @@ func (s *Server) getRun(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	run, err := s.cfg.Collector.Run(c.Request().Context(), id)
+	run, err := s.cfg.Collector.Record(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func (s *Server) listRuns(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.cfg.Collector.Runs(c.Request().Context(), p.from(), p.fetch())
+	runs, err := s.cfg.Collector.Records(c.Request().Context(), p.from(), p.fetch())
 	if err != nil {
 		return err
 	}
-	return writeList(c, p, runs, viewRun, func(r gc.Run) int64 { return r.RunID })
+	return writeList(c, p, runs, viewRun, func(r gc.Record) int64 { return r.RunID })
 }
 
 // entryView is what a pass did with one object.

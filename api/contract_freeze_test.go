@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -232,10 +233,9 @@ func TestAFreezeWaitsForThePublishUnderWayAndBarsTheNext(t *testing.T) {
 	w := begin(t)
 	fence := w.grant(t, "july", "a7")
 	letGo := w.DB.HoldReport(t, "july")
-	published, frozen := make(chan testservice.Answer, 1), make(chan testservice.Answer, 1)
-	go func() { published <- w.withdraw(t, "july", fence, "k1") }()
+	published := w.later(t, http.MethodPost, july+"/publications", doc{"fence": fence, "withdraw": true}, "Idempotency-Key", "k1")
 	w.DB.AwaitWaiting(t, 1)
-	go func() { frozen <- w.Do(t, http.MethodPost, "/v1/freeze", doc{"pattern": "july"}) }()
+	frozen := w.later(t, http.MethodPost, "/v1/freeze", doc{"pattern": "july"})
 	w.DB.AwaitWaiting(t, 2)
 	letGo()
 	(<-published).Want(t, 201)
@@ -267,12 +267,11 @@ func TestAPausedCollectorBeginsNoRunUntilItIsResumed(t *testing.T) {
 		}
 		w.DB.Advance(t, time.Second)
 	}
-	if err := under.Run(t.Context()); err == nil {
-		t.Error("the pass under way goes on although the collector is paused")
+	if err := under.Run(t.Context()); !errors.Is(err, gc.ErrPaused) {
+		t.Errorf("the pass under way ended with %v, want that the collector is paused", err)
 	}
-	for _, dry := range []bool{true, false} {
-		equal(t, w.Do(t, "POST", "/v1/gc/runs", doc{"dry_run": dry}).Refused(t, 409, "paused"), doc{"outcome": "not_applied"})
-	}
+	equal(t, w.Do(t, "POST", "/v1/gc/runs", nil).Refused(t, 409, "paused"), doc{"outcome": "not_applied"})
+	w.finished(t, w.Do(t, "POST", "/v1/gc/runs", doc{"dry_run": true}).Want(t, 202).Int(t, "run_id"))
 	for range 2 {
 		equal(t, w.Do(t, "POST", "/v1/gc/resume", nil).Want(t, 200), doc{"result": "resumed"})
 	}

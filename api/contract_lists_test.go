@@ -92,11 +92,11 @@ func TestAListGivesEachRowOnceWhateverTheLimit(t *testing.T) {
 			var order []string
 			met := map[string]bool{}
 			for _, row := range w.pages(t, w.Operator, path, limit) {
-				var name string
+				var name strings.Builder
 				for _, member := range known[path] {
-					name += fmt.Sprint(row[member]) + " "
+					name.WriteString(fmt.Sprint(row[member]) + " ")
 				}
-				order, met[name] = append(order, name), true
+				order, met[name.String()] = append(order, name.String()), true
 			}
 			if len(order) != want || len(met) != want {
 				t.Errorf("%s by %d: %d rows, %d different, want %d: %q", path, limit, len(order), len(met), want, order)

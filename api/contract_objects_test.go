@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -57,12 +58,8 @@ func TestAReservationHandsOutAnUploadURL(t *testing.T) {
 		"type": {"content_type": "text/plain"}, "name": {"filename": "j.csv"}, "size": {"size": 6}, "digest": {"sha256": hexDigest("x")},
 	} {
 		changed := doc{}
-		for member, value := range declared {
-			changed[member] = value
-		}
-		for member, value := range other {
-			changed[member] = value
-		}
+		maps.Copy(changed, declared)
+		maps.Copy(changed, other)
 		w.DoAs(t, w.Worker, "PUT", path, changed).Refused(t, 422, "object_id_reused")
 		_ = name
 	}

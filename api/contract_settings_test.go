@@ -396,3 +396,22 @@ func TestTheRetentionFollowsTheSettingBothWays(t *testing.T) {
 		t.Errorf("condemned because of %q", why)
 	}
 }
+
+func TestAnInstanceThatWasStartedWithOtherDefaultsIsToldInTheStatusOfTheOthers(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	told := func(s *testservice.Service) bool {
+		t.Helper()
+		return strings.Contains(string(s.Do(t, "GET", "/v1/status", nil).Want(t, 200).Body), "started later, with others")
+	}
+	if told(w.Service) {
+		t.Error("an instance alone is told of others")
+	}
+	other := testservice.StartOn(t, w.DB, func(c *service.Config) {
+		c.Catalog.KeepVersions = 2
+		c.Bucket = w.Storage.Config
+	})
+	if !told(w.Service) || told(other) {
+		t.Errorf("told: the first %v, and the last %v", told(w.Service), told(other))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -138,9 +139,7 @@ func TestWhatNeedsNoWaitingIsToldThoughOthersWait(t *testing.T) {
 	answers := w.line(t, "w1", "w2")
 	put := func(id string, changed doc) testservice.Answer {
 		body := doc{"holder": "worker-7", "ttl_ms": 30000, "wait_ms": 60000}
-		for name, value := range changed {
-			body[name] = value
-		}
+		maps.Copy(body, changed)
 		return w.DoAs(t, w.Worker, "PUT", july+"/leases/"+id, body)
 	}
 	equal(t, put("a7", nil).Want(t, 200), doc{"replayed": true, "fence": "1.2"})
@@ -320,4 +319,36 @@ func TestThoseWhoWaitAreLetGoWhenTheServiceShutsDown(t *testing.T) {
 	for _, id := range []string{"b9", "c1"} {
 		w.DoAs(t, w.Worker, "GET", july+"/leases/"+id, nil).Refused(t, 404, "lease_not_found")
 	}
+}
+
+func TestAKeyThatIsRevokedWhileItsRequestWaitsGetsNothing(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	w.grant(t, "july", "a7")
+	worker, reader := w.NewKey(t, api.RoleWorker, "*"), w.NewKey(t, api.RoleReader, "*")
+	ask := func(key, method, path string, body any) <-chan testservice.Answer {
+		answer := make(chan testservice.Answer, 1)
+		go func() {
+			defer close(answer)
+			answer <- w.DoAs(t, key, method, path, body)
+		}()
+		return answer
+	}
+	lease := ask(worker, "PUT", july+"/leases/w1", waits)
+	until(t, 1, w.Leases.Waiting)
+	change := ask(reader, "GET", july+"?wait_ms=60000", nil)
+	until(t, 1, w.Catalog.Watching)
+	began := time.Now()
+	for _, key := range []string{worker, reader} {
+		if _, err := w.OwnerKeys().Revoke(t.Context(), api.KeyID(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, 1, func() int { return int(time.Since(began) / (1200 * time.Millisecond)) }) // a shorter wait is as none
+	w.release(t, "a7")
+	fence := w.grant(t, "july", "b9")
+	w.stage(t, "july", fence, "o", "hello", nil)
+	w.publish(t, "july", "k1", doc{"fence": fence, "object_id": "o"}).Want(t, 201)
+	equal(t, (<-lease).Refused(t, 401, "unauthenticated"), doc{"outcome": "not_applied"})
+	(<-change).Refused(t, 401, "unauthenticated")
 }

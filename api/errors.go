@@ -37,7 +37,7 @@ func rules() []rule {
 		{is: echo.ErrNotFound, status: http.StatusNotFound, code: "not_found", detail: "There is nothing at this address."},
 		{is: echo.ErrMethodNotAllowed, status: http.StatusMethodNotAllowed, code: "method_not_allowed", detail: "This address does not know the method; the Allow header lists those that it does."},
 
-		{is: fencing.ErrReportNotFound, status: http.StatusNotFound, code: "report_not_found", detail: "There is no such report: it comes into being with its first lease or setting."},
+		{is: fencing.ErrReportNotFound, status: http.StatusNotFound, code: "report_not_found", detail: "There is no such report: it comes into being with its first lease, release or setting."},
 		{is: fencing.ErrStaleFence, status: http.StatusConflict, code: "stale_fence", detail: "The work was done under a grant that has been overtaken: nothing was changed. Start anew under a new lease.", fill: bothFences},
 		{is: fencing.ErrNotGranted, status: http.StatusConflict, code: "fence_not_granted", detail: "The fence is above every one that was ever granted for the report.", fill: grantedFence},
 		{is: fencing.ErrFrozen, status: http.StatusConflict, code: "frozen", detail: "The report only resolves for now: an operator has frozen it."},
@@ -113,6 +113,12 @@ func challenge(_ error, p *problem) {
 func bothFences(err error, p *problem) {
 	if e, ok := errors.AsType[*fencing.StaleError](err); ok {
 		p.with("presented", e.Presented).with("highest", e.Highest).with("reason", e.Reason)
+		switch e.Reason {
+		case "revoked":
+			p.Detail = "An operator has barred this fence: nothing was changed. Start anew under a new lease."
+		case "epoch_closed":
+			p.Detail = "The epoch of this fence was closed: nothing was changed. Start anew under a new lease."
+		}
 	}
 }
 

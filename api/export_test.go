@@ -1,6 +1,8 @@
 package api
 
 import (
+	"log/slog"
+
 	"github.com/labstack/echo/v4"
 
 	"github.com/fenceline/fenceline/internal/metrics"
@@ -18,7 +20,7 @@ func (s *Server) Handle(r Route) { s.handle(r) }
 
 // Routes is the whole route table.
 func Routes() []Route {
-	s := Server{cfg: Config{Metrics: new(metrics.Metrics)}}
+	s := Server{cfg: Config{Metrics: metrics.New(metrics.Sources{})}, log: slog.Default()}
 	return append(s.serviceRoutes(), s.domainRoutes()...)
 }
 

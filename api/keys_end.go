@@ -21,12 +21,14 @@ var ErrKeyEnded = errors.New("the key has ended")
 
 // KeyID is the id of the key that s names, by its id or by its whole secret: the
 // latter is what one has at hand when a secret was found where it does not
-// belong. What has neither form comes back without what may be a secret, and is
-// no key's id.
+// belong. It is empty for what has neither form: that may be a secret too, and
+// must not show in an error.
 func KeyID(s string) string {
 	if tail, ok := strings.CutPrefix(s, "fl_"); ok {
-		id, _, _ := strings.Cut(tail, "_")
-		return id
+		s, _, _ = strings.Cut(tail, "_")
+	}
+	if !isKeyID(s) {
+		return ""
 	}
 	return s
 }

@@ -59,7 +59,7 @@ func (s *Server) acquireLease(c echo.Context) error {
 		ctx = waiting
 	}
 	grant, err := s.cfg.Leases.Acquire(ctx,
-		lease.Request{Report: report, Lease: id, Holder: body.Holder, TTL: *body.TTL, Wait: body.Wait})
+		lease.Request{Report: report, Lease: id, Holder: body.Holder, TTL: *body.TTL, Wait: body.Wait, MayStill: s.keyIsGood(c)})
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,9 @@ import (
 	"github.com/fenceline/fenceline/internal/metrics"
 )
 
-// serveMetrics answers a scrape.
-func (s *Server) serveMetrics(c echo.Context) error {
-	s.cfg.Metrics.Handler(s.log).ServeHTTP(c.Response(), c.Request())
-	return nil
+// metricsPage makes the handler that answers scrapes.
+func (s *Server) metricsPage() echo.HandlerFunc {
+	return echo.WrapHandler(s.cfg.Metrics.Handler(s.log))
 }
 
 // noteResult keeps what the answer says, for those who count it.

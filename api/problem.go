@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -125,8 +126,6 @@ func (p *problem) write(c echo.Context) {
 		p.Status = http.StatusInternalServerError
 	}
 	header := c.Response().Header()
-	for name, values := range p.header {
-		header[name] = values
-	}
+	maps.Copy(header, p.header)
 	_ = c.Blob(p.Status, "application/problem+json", body)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -86,9 +87,7 @@ func (a arena) stage(t *testing.T, fence, object string) {
 func publication(fence, object string, more ...map[string]any) map[string]any {
 	body := map[string]any{"fence": fence, "object_id": object}
 	for _, m := range more {
-		for name, value := range m {
-			body[name] = value
-		}
+		maps.Copy(body, m)
 	}
 	return body
 }

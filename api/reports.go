@@ -58,7 +58,7 @@ func (s *Server) getReport(c echo.Context) error {
 	if presign { // which is of no use to a reader that has it already
 		known, wait = nil, 0
 	}
-	p, err := s.awaitVisible(c.Request().Context(), reportOf(c), known, wait)
+	p, err := s.awaitVisible(c.Request().Context(), reportOf(c), known, wait, s.keyIsGood(c))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func queryWait(c echo.Context) (time.Duration, error) {
 
 // awaitVisible resolves a report, and while that is what the reader knows already, waits for a change. A reader
 // that says nothing of what it knows waits for what is not there: the first publication, or the end of a withdrawal.
-func (s *Server) awaitVisible(ctx context.Context, report fencing.ReportID, known []string, wait time.Duration) (catalog.Publication, error) {
+func (s *Server) awaitVisible(ctx context.Context, report fencing.ReportID, known []string, wait time.Duration, mayStill func(context.Context) error) (catalog.Publication, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if wait > 0 {
@@ -113,6 +113,9 @@ func (s *Server) awaitVisible(ctx context.Context, report fencing.ReportID, know
 		}
 		if full := s.cfg.Catalog.AwaitChange(waiting, report, version); errors.Is(full, catalog.ErrTooManyWatching) {
 			return p, full
+		}
+		if err := mayStill(ctx); err != nil {
+			return p, err
 		}
 	}
 }

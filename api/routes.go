@@ -57,7 +57,7 @@ func (s *Server) domainRoutes() []route {
 
 		{Method: http.MethodPost, Path: "/v1/gc/pause", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.pauseCollector},
 		{Method: http.MethodPost, Path: "/v1/gc/resume", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.resumeCollector},
-		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Mutates: true, Handler: s.startRun},
+		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.startRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery(), Handler: s.listRunObjects},

@@ -23,9 +23,6 @@ import (
 // Config says what a [Server] needs. The zero value of every field but
 // Authenticate is the default named beside it.
 type Config struct {
-	// Listen is the TCP address that Run listens on. Default 127.0.0.1:8080.
-	Listen string
-
 	// Authenticate finds the key that a secret belongs to; [Keys.Authenticate]
 	// is the one used in production. It answers ErrUnauthenticated for a secret
 	// that opens nothing; any other error means that nobody can tell now.
@@ -90,9 +87,8 @@ type Server struct {
 	draining chan struct{} // closed when the shutdown begins
 }
 
-// New assembles a server; nothing listens before [Server.Run].
+// New assembles a server; nothing is answered before [Server.Serve].
 func New(cfg Config) *Server {
-	cfg.Listen = cmp.Or(cfg.Listen, "127.0.0.1:8080")
 	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 30*time.Second)
 	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 30*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
@@ -127,7 +123,7 @@ func (s *Server) serviceRoutes() []route {
 		{Method: http.MethodGet, Path: "/openapi.yaml", Handler: serveOpenAPI},
 	}
 	if s.cfg.Metrics != nil {
-		routes = append(routes, route{Method: http.MethodGet, Path: "/metrics", Handler: s.serveMetrics})
+		routes = append(routes, route{Method: http.MethodGet, Path: "/metrics", Handler: s.metricsPage()})
 	}
 	return routes
 }
@@ -136,16 +132,6 @@ func (s *Server) serviceRoutes() []route {
 // The time limits of the connection are those of their http.Server.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.echo.ServeHTTP(w, r)
-}
-
-// Run listens on Config.Listen and serves until ctx ends; see [Server.Serve].
-func (s *Server) Run(ctx context.Context) error {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("start the server: %w", err)
-	}
-	return s.Serve(ctx, listener)
 }
 
 // Serve answers on listener, which it closes, until ctx ends. Then /readyz says

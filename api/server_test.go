@@ -213,16 +213,3 @@ func TestShutdownGivesUpOnARequestThatDoesNotEnd(t *testing.T) {
 		t.Errorf("Serve: %v, want deadline exceeded", err)
 	}
 }
-
-func TestRunSaysWhichAddressItCannotHave(t *testing.T) {
-	t.Parallel()
-	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	err = api.New(api.Config{Listen: taken.Addr().String()}).Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()) {
-		t.Errorf("Run: %v, want an error that names %s", err, taken.Addr())
-	}
-}

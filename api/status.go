@@ -15,7 +15,7 @@ import (
 const recentRuns = 20
 
 // collectorWarnings says what the newest pass that has ended, and was not a dry run, should be looked at for.
-func collectorWarnings(runs []gc.Run) []string {
+func collectorWarnings(runs []gc.Record) []string {
 	for _, r := range runs {
 		switch {
 		case r.Outcome == nil || r.DryRun:
@@ -37,7 +37,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.cfg.Collector.Runs(ctx, 0, recentRuns)
+	runs, err := s.cfg.Collector.Records(ctx, 0, recentRuns)
 	if err != nil {
 		return err
 	}
@@ -46,6 +46,10 @@ func (s *Server) getStatus(c echo.Context) error {
 		return err
 	}
 	frozen, err := s.cfg.Catalog.FrozenReports(ctx)
+	if err != nil {
+		return err
+	}
+	own, err := s.cfg.Catalog.HasDefaults(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,14 +68,21 @@ func (s *Server) getStatus(c echo.Context) error {
 	if !e.Verified {
 		status.Warnings = append(status.Warnings, "the database is not the one whose identity was verified: changes are refused")
 	}
+	if !own {
+		status.Warnings = append(status.Warnings, "the defaults of the reports' settings are those of an instance that was started later, with others: start all with the same")
+	}
 	if paused != nil {
 		status.Warnings = append(status.Warnings, "the collector is paused, by "+by)
 	}
 	for _, f := range frozen {
+		if !keyOf(c).Pattern.Contains(Pattern(f.Pattern)) {
+			continue // a key learns nothing of reports that are not its own
+		}
 		status.Frozen = append(status.Frozen, f.Pattern)
+		status.Warnings = append(status.Warnings, "reports are frozen: "+f.Pattern+", by "+f.FrozenBy)
 	}
-	if len(runs) > 0 {
-		last := viewRun(runs[0])
+	if i := slices.IndexFunc(runs, func(r gc.Record) bool { return !r.DryRun }); i >= 0 {
+		last := viewRun(runs[i])
 		status.LastRun = &last
 	}
 	status.Warnings = append(status.Warnings, collectorWarnings(runs)...)

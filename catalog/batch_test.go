@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -18,9 +19,7 @@ type element map[string]any
 
 func publishOf(report string, f fencing.Fence, key string, more element) element {
 	e := element{"report": report, "epoch": f.Epoch, "counter": f.Counter, "idempotency_key": key}
-	for name, value := range more {
-		e[name] = value
-	}
+	maps.Copy(e, more)
 	return e
 }
 

@@ -27,10 +27,10 @@ func (c *Catalog) setFreeze(ctx context.Context, pattern string, freeze bool, by
 	type answer struct{ Status string }
 	got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{"pattern": pattern, "freeze": freeze, "by": by})
 	if err == nil && got.Status != "frozen" && got.Status != "unfrozen" {
-		err = refusal(got.Status)
+		err = statusError(got.Status)
 	}
 	if err != nil {
-		return fmt.Errorf("freeze %q: %w", pattern, err)
+		return fmt.Errorf("%s %q: %w", map[bool]string{true: "freeze", false: "unfreeze"}[freeze], pattern, err)
 	}
 	return nil
 }

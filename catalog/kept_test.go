@@ -45,7 +45,9 @@ func TestWhatAReaderMayStillGetIsAlwaysThereAndWhatIsDueGoes(t *testing.T) {
 			"": s.check,
 		})
 	})
-	t.Logf("%d sequences", round)
+	if t.Logf("%d sequences", round); round < 10 {
+		t.Errorf("only %d sequences were tried", round)
+	}
 }
 
 // clear takes what the sequences before have left out of the next one's way.
@@ -147,9 +149,11 @@ func (s *keptSequence) change(rt *rapid.T) {
 	case 0:
 		changes.SetKeepVersions(&keep)
 		m.keep = &keep
+		m.settled(m.now)
 	case 1:
 		changes.SetKeepVersions(nil)
 		m.keep = nil
+		m.settled(m.now)
 	case 2:
 		changes.SetRetention(&retention)
 		m.retention = new(hours(retention))
@@ -165,8 +169,7 @@ func (s *keptSequence) change(rt *rapid.T) {
 func (s *keptSequence) changeDefaults(rt *rapid.T) {
 	keep, retention := drawSettings(rt)
 	s.defaults(s.t, catalog.Config{KeepVersions: keep, Retention: retention})
-	s.model.defaultKeep, s.model.defaultRetention = keep, hours(retention)
-	s.model.settle()
+	s.model.changeDefaults(keep, hours(retention))
 }
 
 func (s *keptSequence) advance(rt *rapid.T) {

@@ -161,7 +161,7 @@ func (c *Catalog) publish(ctx context.Context, r Request) (Receipt, error) {
 	if err := got.Err(got.Status, r.Fence); err != nil {
 		return Receipt{}, err
 	}
-	return Receipt{}, refusal(got.Status)
+	return Receipt{}, statusError(got.Status)
 }
 
 // wireRequest is one element of what the SQL function publish takes.
@@ -179,7 +179,7 @@ type wireRequest struct {
 }
 
 // refusal is the error of a status that says no more than its name.
-func refusal(status string) error {
+func statusError(status string) error {
 	switch status {
 	case "idempotency_key_reused":
 		return ErrKeyReused

@@ -140,3 +140,31 @@ func TestARefusalIsForgottenOnceItHasNotHappenedForLong(t *testing.T) {
 		t.Errorf("in the end there are %v", got)
 	}
 }
+
+func TestWhoeverMakesFencesUpDoesNotFillTheTable(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	a := d.ready(t, "july", "a7")
+	made := func(n int64, key string) catalog.Request {
+		return object(fencing.Fence{Epoch: a.Epoch, Counter: a.Counter + n}, "a", fmt.Sprint("made up ", n), by(key))
+	}
+	for n := range int64(130) {
+		d.refused(t, made(n+1, "one"), fencing.ErrNotGranted)
+		d.db.Advance(t, time.Second)
+	}
+	d.refused(t, made(7, "other"), fencing.ErrNotGranted)
+	all := d.refusals(t, 1000)
+	if len(all) != 101 {
+		t.Fatalf("%d refusals are kept, want a hundred of one key and one of another", len(all))
+	}
+	var times int64
+	for _, r := range all {
+		times += r.Times
+	}
+	if times != 131 {
+		t.Errorf("they count %d, want every one of 131", times)
+	}
+	if all[1].Presented.Counter != a.Counter+130 || all[1].Times != 31 {
+		t.Errorf("the latest of the first key is %s", told(all[1]))
+	}
+}

@@ -149,7 +149,7 @@ func (c *Catalog) changeSettings(ctx context.Context, report fencing.ReportID, c
 		return err
 	}
 	if got.Status != "changed" {
-		return refusal(got.Status)
+		return statusError(got.Status)
 	}
 	return nil
 }
@@ -172,22 +172,4 @@ func (c *Catalog) checkChanges(changes Changes) error {
 		}
 	}
 	return nil
-}
-
-// SetDefaults writes the service's defaults, of its configuration, where every instance reads them, and tells
-// whether they were others. Error: database.ErrUnavailable.
-func (c *Catalog) SetDefaults(ctx context.Context) (changed bool, err error) {
-	const query = `SELECT status FROM set_defaults(@fencing, @publishes_per_grant, @retention_ms, @keep_versions)`
-	type answer struct{ Status string }
-	got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{
-		"fencing": c.cfg.Fencing, "publishes_per_grant": c.cfg.PublishesPerGrant,
-		"retention_ms": c.cfg.Retention.Milliseconds(), "keep_versions": c.cfg.KeepVersions,
-	})
-	if err == nil && got.Status != "set" && got.Status != "unchanged" {
-		err = refusal(got.Status)
-	}
-	if err != nil {
-		return false, fmt.Errorf("set the defaults of the reports' settings: %w", err)
-	}
-	return got.Status == "set", nil
 }

@@ -62,17 +62,18 @@ func (c *Catalog) Watching() int {
 // Watch looks for changes of the reports that somebody waits for, until ctx ends. Publishes of this process are
 // seen at once.
 func (c *Catalog) Watch(ctx context.Context, log *slog.Logger) {
+	failing := false // it is said once, and not several times a second
 	for {
-		pause := time.NewTimer(lookEvery/2 + rand.N(lookEvery))
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return
-		case <-pause.C:
+		case <-time.After(lookEvery/2 + rand.N(lookEvery)):
 		}
-		if err := c.look(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "changes of reports cannot be looked for", "error", err)
+		err := c.look(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			log.WarnContext(ctx, "changes of reports cannot be looked for: who waits is answered late", "error", err)
 		}
+		failing = err != nil
 	}
 }
 

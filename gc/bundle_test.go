@@ -197,7 +197,7 @@ func pass(ctx context.Context, c *gc.Collector) error {
 }
 
 // collect runs one pass, which must succeed, and returns its record.
-func collect(t testing.TB, c *gc.Collector) gc.Run {
+func collect(t testing.TB, c *gc.Collector) gc.Record {
 	t.Helper()
 	p, err := c.Begin(t.Context(), gc.Options{By: "test"})
 	must(t, "begin a pass", err)
@@ -205,9 +205,9 @@ func collect(t testing.TB, c *gc.Collector) gc.Run {
 	return record(t, c, p.ID)
 }
 
-func record(t testing.TB, c *gc.Collector, id int64) gc.Run {
+func record(t testing.TB, c *gc.Collector, id int64) gc.Record {
 	t.Helper()
-	run, err := c.Run(t.Context(), id)
+	run, err := c.Record(t.Context(), id)
 	must(t, "read the record of a pass", err)
 	return run
 }

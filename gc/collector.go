@@ -37,7 +37,8 @@ type Config struct {
 	Batch int
 	// Silence is how long a pass may not move before another takes its place. Default 30 s.
 	Silence time.Duration
-	// Schedule says when a pass begins by itself: five cron fields in UTC, or "@every 1h". Default none.
+	// Schedule says when a pass begins by itself: five cron fields, in UTC unless CRON_TZ=ZONE
+	// stands before them, or "@every 1h". Default none.
 	Schedule string
 	// Metrics counts what passes did. Default: nobody does.
 	Metrics *metrics.Metrics

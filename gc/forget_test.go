@@ -50,7 +50,7 @@ func TestWhatNothingCanReferToAnyMoreIsForgotten(t *testing.T) {
 		b.wantState(t, name, "")
 	}
 	b.wantState(t, visible, staging.Sealed)
-	if _, err := c.Run(t.Context(), first.RunID); !errors.Is(err, gc.ErrRunNotFound) {
+	if _, err := c.Record(t.Context(), first.RunID); !errors.Is(err, gc.ErrRunNotFound) {
 		t.Errorf("the record of the first pass: %v, want that it is forgotten", err)
 	}
 	if n := testdb.Value[int](t, b.db, "SELECT count(*) FROM gc_ledger WHERE run_id = $1", first.RunID); n != 0 {

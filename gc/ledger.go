@@ -16,7 +16,7 @@ import (
 type Entry struct {
 	Entry  int64  // its place in the ledger; 0 in what a pass tells while it runs
 	Action string // condemned, put_off, braked, deleted, delete_failed, forgotten
-	Reason string // never_sealed, never_published, superseded, discarded, live_lease
+	Reason string // never_sealed, never_published, superseded, discarded, erased, live_lease
 	Detail string // what the storage said of a delete that failed
 	Object fencing.ObjectName
 	Key    string
@@ -24,8 +24,8 @@ type Entry struct {
 	At     time.Time
 }
 
-// Run is the record of a pass.
-type Run struct {
+// Record is what is written down of a pass while it goes on, and after it.
+type Record struct {
 	RunID            int64
 	DryRun           bool
 	StartedBy        string
@@ -50,30 +50,30 @@ type Run struct {
 	BrakeUsedBytes   int64
 }
 
-const selectRuns = `
+const selectRecords = `
 	SELECT run_id, dry_run, started_by, started_at, beat_at, phase, finished_at, outcome, error,
 	       condemned, condemned_bytes, put_off, braked, deleted, deleted_bytes, delete_failed, forgotten,
 	       brake_min, brake_objects, brake_bytes, brake_used_objects, brake_used_bytes
 	FROM gc_run`
 
-// Run reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
-func (c *Collector) Run(ctx context.Context, id int64) (Run, error) {
-	const query = selectRuns + ` WHERE run_id = @run`
-	run, found, err := database.Row[Run](ctx, c.pool, query, pgx.NamedArgs{"run": id})
+// Record reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
+func (c *Collector) Record(ctx context.Context, id int64) (Record, error) {
+	const query = selectRecords + ` WHERE run_id = @run`
+	run, found, err := database.Row[Record](ctx, c.pool, query, pgx.NamedArgs{"run": id})
 	if err == nil && !found {
 		err = ErrRunNotFound
 	}
 	if err != nil {
-		return Run{}, fmt.Errorf("read collector run %d: %w", id, err)
+		return Record{}, fmt.Errorf("read collector run %d: %w", id, err)
 	}
 	return run, nil
 }
 
-// Runs lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
+// Records lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
 // Error: database.ErrUnavailable.
-func (c *Collector) Runs(ctx context.Context, before int64, limit int) ([]Run, error) {
-	const query = selectRuns + ` WHERE @before::bigint = 0 OR run_id < @before::bigint ORDER BY run_id DESC LIMIT @limit`
-	runs, err := database.Rows[Run](ctx, c.pool, query, pgx.NamedArgs{"before": before, "limit": limit})
+func (c *Collector) Records(ctx context.Context, before int64, limit int) ([]Record, error) {
+	const query = selectRecords + ` WHERE @before::bigint = 0 OR run_id < @before::bigint ORDER BY run_id DESC LIMIT @limit`
+	runs, err := database.Rows[Record](ctx, c.pool, query, pgx.NamedArgs{"before": before, "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("list collector runs: %w", err)
 	}
@@ -103,7 +103,7 @@ func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, 
 		Size         *int64
 		At           time.Time
 	}
-	if _, err := c.Run(ctx, id); err != nil {
+	if _, err := c.Record(ctx, id); err != nil {
 		return nil, err
 	}
 	rows, err := database.Rows[row](ctx, c.pool, query, pgx.NamedArgs{

@@ -146,16 +146,18 @@ func (p *Pass) end(ctx context.Context, failure error) {
 	type answer struct{ Ended *string }
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	args := pgx.NamedArgs{"run": p.ID, "outcome": "completed", "error": nil}
+	outcome := "completed"
+	var text *string
 	if failure != nil {
-		args["outcome"], args["error"] = "failed", failure.Error()
+		outcome, text = "failed", new(failure.Error())
 	}
 	if errors.Is(failure, ErrPaused) {
-		args["outcome"] = "paused"
+		outcome = "paused"
 	}
 	if !p.options.DryRun {
-		p.collector.cfg.Metrics.PassEnded(args["outcome"].(string))
+		p.collector.cfg.Metrics.PassEnded(outcome)
 	}
+	args := pgx.NamedArgs{"run": p.ID, "outcome": outcome, "error": text}
 	_, err := database.Change[answer](ctx, p.collector.pool, query, args)
 	for tries := 1; err != nil && tries < 3; tries++ { // else its place stays taken until it is written off
 		_, err = database.Change[answer](ctx, p.collector.pool, query, args)

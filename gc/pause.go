@@ -59,8 +59,11 @@ func (c *Collector) PausedSince(ctx context.Context) (*time.Time, string, error)
 		PausedBy string
 	}
 	got, found, err := database.Row[row](ctx, c.pool, query, nil)
-	if err != nil || !found {
-		return nil, "", err
+	if err != nil {
+		return nil, "", fmt.Errorf("read the collector's pause: %w", err)
+	}
+	if !found {
+		return nil, "", nil
 	}
 	return &got.PausedAt, got.PausedBy, nil
 }

@@ -3,6 +3,7 @@ package gc_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,15 +28,15 @@ func TestNoPassBeginsWhileTheCollectorIsPaused(t *testing.T) {
 	if since, by, err := other.PausedSince(t.Context()); err != nil || since == nil || by != "operator" {
 		t.Errorf("paused since %v by %q, %v", since, by, err)
 	}
-	for name, o := range map[string]gc.Options{"a pass": {By: "test"}, "a dry run": {By: "test", DryRun: true}} {
-		_, err := other.Begin(t.Context(), o)
-		if !errors.Is(err, gc.ErrPaused) {
-			t.Errorf("%s: %v, want that the collector is paused", name, err)
-		}
+	if _, err := other.Begin(t.Context(), gc.Options{By: "test"}); !errors.Is(err, gc.ErrPaused) {
+		t.Errorf("a pass: %v, want that the collector is paused", err)
 	}
+	dry, err := other.Begin(t.Context(), gc.Options{By: "test", DryRun: true}) // it tells what would go, and takes nothing
+	must(t, "begin a dry run", err)
+	must(t, "run it", dry.Run(t.Context()))
 	b.wantState(t, old, staging.Sealed)
-	if runs, err := c.Runs(t.Context(), 0, 10); err != nil || len(runs) != 0 {
-		t.Errorf("runs were recorded: %+v, %v", runs, err)
+	if runs, err := c.Records(t.Context(), 0, 10); err != nil || len(runs) != 1 || runs[0].Condemned != 1 || *runs[0].Outcome != "completed" {
+		t.Errorf("recorded: %+v, %v, want the dry run alone", runs, err)
 	}
 	for range 2 {
 		must(t, "resume", other.Resume(t.Context(), "operator"))
@@ -98,4 +99,33 @@ func TestAPassUnderWayStopsAtItsNextStepAndRecordsWhatItHasDeleted(t *testing.T)
 			b.wantIntact(t)
 		})
 	}
+}
+
+// The freeze comes after the pass has picked the object, and before its delete is sent.
+func TestAFreezeStopsADeleteThatIsNotSentYet(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	frozen := b.next(t, "july", "first")
+	b.next(t, "july", "second")
+	other := b.next(t, "june", "first")
+	b.next(t, "june", "second")
+	b.db.Advance(t, superseded+leaseTTL)
+	d := &deletes{Bucket: b.bucket}
+	s := newStop(t)
+	d.before = s.wait
+	c := b.collectorOn(d, instant)
+	ended := async(func() error { return pass(context.WithoutCancel(t.Context()), c) })
+	s.arrived(t)
+	must(t, "freeze", b.catalog.Freeze(t.Context(), "july", "operator"))
+	d.before = nil
+	s.letGo()
+	must(t, "the pass", await(t, "the pass's end", ended))
+	b.wantState(t, frozen, staging.Condemned)
+	b.wantState(t, other, staging.Deleted)
+	if !strings.Contains(b.keys(t), keyOf(frozen)) {
+		t.Errorf("the bytes of a frozen report were deleted: %s", b.keys(t))
+	}
+	must(t, "unfreeze", b.catalog.Unfreeze(t.Context(), "july", "operator"))
+	collect(t, c)
+	b.wantState(t, frozen, staging.Deleted)
 }

@@ -38,6 +38,9 @@ func (p *Pass) condemn(ctx context.Context) error {
 	const query = `
 		SELECT status, reason, report_id, fence_epoch, fence_counter, object_id, key, size, due_at
 		FROM condemn(@run, @batch, @after_at, @after_key, @grace_ms)`
+	if err := p.followDefaults(ctx); err != nil {
+		return err
+	}
 	afterAt, afterKey := beginning, ""
 	for {
 		rows, err := database.Changes[condemned](ctx, p.collector.pool, query, pgx.NamedArgs{
@@ -60,6 +63,27 @@ func (p *Pass) condemn(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// followDefaults lets objects that were published before follow what has changed in the service's defaults since.
+func (p *Pass) followDefaults(ctx context.Context) error {
+	const (
+		keep      = `SELECT status FROM settle_defaults(@run, @batch)`
+		retention = `SELECT status FROM shorten_retention(@run, @batch)`
+	)
+	type answer struct{ Status string }
+	for _, query := range []string{keep, retention} {
+		for more := true; more; {
+			got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "batch": p.collector.cfg.Batch})
+			if err != nil {
+				return err
+			}
+			if more = got.Status == "more"; !more && got.Status != "settled" && got.Status != "shortened" {
+				return stepError(got.Status)
+			}
+		}
+	}
+	return nil
 }
 
 // doomed is a condemned object whose grace has ended.
@@ -96,7 +120,11 @@ func (p *Pass) purge(ctx context.Context) error {
 			return err
 		}
 		if !p.options.DryRun {
-			if err := p.deleteBytes(ctx, batch); err != nil {
+			err := p.deleteBytes(ctx, batch)
+			if errors.Is(err, errFrozenSince) {
+				continue // and pick again
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -119,14 +147,14 @@ func (p *Pass) deleteBytes(ctx context.Context, batch []doomed) error {
 			refs[i].VersionID = *d.VersionID
 		}
 	}
-	results, err := p.collector.bucket.Delete(ctx, refs, p.mayDelete)
+	results, err := p.collector.bucket.Delete(ctx, refs, p.mayDelete(batch))
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
 		err := r.Err
 		if err == nil && r.Hidden {
-			err = p.deleteVersions(ctx, r.Key)
+			err = p.deleteVersions(ctx, batch[i])
 		}
 		if err != nil {
 			text := err.Error()
@@ -136,14 +164,14 @@ func (p *Pass) deleteBytes(ctx context.Context, batch []doomed) error {
 	return nil
 }
 
-// deleteVersions deletes what a versioned bucket keeps of a key behind its delete marker.
-func (p *Pass) deleteVersions(ctx context.Context, key string) error {
-	versions, err := p.collector.bucket.Versions(ctx, key)
+// deleteVersions deletes what a versioned bucket keeps of an object's key behind its delete marker.
+func (p *Pass) deleteVersions(ctx context.Context, d doomed) error {
+	versions, err := p.collector.bucket.Versions(ctx, d.Key)
 	if err != nil || len(versions) == 0 {
 		return err
 	}
 	for some := range slices.Chunk(versions, staging.MaxDeletes) {
-		results, err := p.collector.bucket.Delete(ctx, some, p.mayDelete)
+		results, err := p.collector.bucket.Delete(ctx, some, p.mayDelete([]doomed{d}))
 		for _, r := range results {
 			err = errors.Join(err, r.Err)
 		}
@@ -154,22 +182,36 @@ func (p *Pass) deleteVersions(ctx context.Context, key string) error {
 	return nil
 }
 
-// mayDelete is nil while the pass is the one under way, on the database whose identity was verified.
-func (p *Pass) mayDelete(ctx context.Context) error {
-	const query = `SELECT epoch_verified() AS verified, continue_run(@run, NULL) AS lives, EXISTS (SELECT FROM gc_pause) AS paused`
-	type answer struct{ Verified, Lives, Paused bool }
-	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID})
-	switch {
-	case err != nil:
-		return err
-	case !got.Verified:
-		return database.ErrEpochInDoubt
-	case got.Paused:
-		return ErrPaused
-	case !got.Lives:
-		return ErrRunEnded
+// errFrozenSince reports that a report was frozen after its objects were picked.
+var errFrozenSince = errors.New("a report was frozen")
+
+// mayDelete is asked when the request is signed and not sent yet. It is nil while the pass is the one under way, on the
+// database whose identity was verified, and none of the reports is frozen.
+func (p *Pass) mayDelete(batch []doomed) func(context.Context) error {
+	const query = `
+		SELECT epoch_verified() AS verified, continue_run(@run, NULL) AS lives, EXISTS (SELECT FROM gc_pause) AS paused,
+		       EXISTS (SELECT FROM unnest(@reports::text[]) report WHERE is_frozen(report)) AS frozen`
+	type answer struct{ Verified, Lives, Paused, Frozen bool }
+	reports := make([]string, len(batch))
+	for i, d := range batch {
+		reports[i] = string(d.ReportID)
 	}
-	return nil
+	return func(ctx context.Context) error {
+		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "reports": reports})
+		switch {
+		case err != nil:
+			return err
+		case !got.Verified:
+			return database.ErrEpochInDoubt
+		case got.Paused:
+			return ErrPaused
+		case !got.Lives:
+			return ErrRunEnded
+		case got.Frozen:
+			return errFrozenSince
+		}
+		return nil
+	}
 }
 
 func (p *Pass) recordPurge(ctx context.Context, batch []doomed) error {

@@ -179,7 +179,7 @@ func TestTheReportOfAPassTellsItsObjectsInOrder(t *testing.T) {
 	if !errors.Is(err, gc.ErrRunNotFound) {
 		t.Errorf("the objects of an unknown run: %v", err)
 	}
-	runs, err := c.Runs(t.Context(), 0, 10)
+	runs, err := c.Records(t.Context(), 0, 10)
 	must(t, "list passes", err)
 	if len(runs) != 1 || runs[0].RunID != p.ID {
 		t.Errorf("the list of passes is %+v", runs)

@@ -11,7 +11,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// ParseSchedule checks a schedule: five cron fields, which are read in UTC, or "@every 1h".
+// ParseSchedule checks a schedule: five cron fields, which are read in UTC unless a zone stands before them
+// ("CRON_TZ=Europe/Berlin 0 3 * * *"), or "@every 1h".
 func ParseSchedule(text string) error {
 	if _, err := cron.ParseStandard(text); err != nil {
 		return fmt.Errorf("schedule %q: %w", text, err)
@@ -117,7 +118,7 @@ func (c *Collector) run(ctx context.Context, pass *Pass) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	run, err := c.Run(ctx, pass.ID)
+	run, err := c.Record(ctx, pass.ID)
 	if err != nil {
 		c.log.WarnContext(ctx, "the record of a collector pass could not be read", "run", pass.ID, "error", err)
 		return

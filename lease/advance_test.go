@@ -57,6 +57,9 @@ func TestAFloorEndsTheLeasesOfOlderEpochs(t *testing.T) {
 			t.Errorf("%s: %v, want that its epoch is closed", name, err)
 		}
 	}
+	if l, err := o.Lease(t.Context(), "taken", "a7"); err != nil || l.State != lease.Ended || l.EndedAt.After(l.GrantedAt.Add(ttl/2)) {
+		t.Errorf("the lease is %+v, %v, want that it ended with its epoch, and not when it would have expired", l, err)
+	}
 	if b, want := o.grant(t, "taken", "b9"), (fencing.Fence{Epoch: 2, Counter: 2}); b.Fence != want {
 		t.Errorf("granted %s, want %s", b.Fence, want)
 	}

@@ -33,6 +33,10 @@ type Request struct {
 	Holder string          // 1 to 200 characters, for people
 	TTL    time.Duration   // in whole milliseconds, at least a second; it begins with the grant
 	Wait   time.Duration   // how long to wait for a live lease to end; zero: not at all
+
+	// MayStill is asked before the lease is, by a request that has waited for longer than a second: what let it wait may
+	// have ended meanwhile. Its error ends the wait. Default: nothing has.
+	MayStill func(context.Context) error
 }
 
 // Grant is a live lease.
@@ -174,7 +178,7 @@ type Revocation struct {
 
 // Revoke bars a fence and all below it, in every mode, ends the lease that holds it, and returns the fence
 // that it barred. A greater grant is untouched, so that naming the fence makes a repetition safe.
-// Errors: fencing.ErrReportNotFound, fencing.ErrNotGranted, database.ErrUnavailable.
+// Errors: fencing.ErrReportNotFound, fencing.ErrNotGranted, fencing.ErrFrozen, database.ErrUnavailable.
 func (a *Authority) Revoke(ctx context.Context, r Revocation) (fencing.Fence, error) {
 	const query = `
 		SELECT status, fence_epoch, fence_counter, granted_epoch, granted_counter

@@ -53,12 +53,18 @@ type leaseRow struct {
 const selectLeases = `
 	SELECT l.lease_id, l.holder, l.ttl_ms, l.fence_epoch, l.fence_counter, l.granted_at, l.created_at,
 	       CASE WHEN live THEN milliseconds_between(n.now, r.lease_expires_at) END AS remaining_ms,
-	       CASE WHEN NOT live THEN coalesce(l.ended_at, CASE WHEN r.lease_id = l.lease_id THEN r.lease_expires_at END) END AS ended_at,
+	       CASE WHEN NOT live THEN coalesce(l.ended_at, CASE WHEN r.lease_id = l.lease_id
+	           THEN least(r.lease_expires_at, CASE WHEN l.fence_epoch < e.floor_epoch THEN e.floor_at END) END) END AS ended_at,
 	       CASE WHEN NOT live THEN lost_reason(l, r, e.floor_epoch) END AS end_reason
 	FROM lease l
 	JOIN report r USING (report_id)
 	CROSS JOIN (SELECT fenceline_now() AS now OFFSET 0) n
-	CROSS JOIN (SELECT floor_epoch FROM epoch ORDER BY epoch DESC LIMIT 1) e
+	CROSS JOIN (
+	    SELECT floor_epoch, (SELECT began_at FROM epoch f WHERE f.epoch = newest.floor_epoch) AS floor_at
+	    FROM epoch newest
+	    ORDER BY epoch DESC
+	    LIMIT 1
+	) e
 	CROSS JOIN LATERAL (SELECT coalesce(r.lease_id = l.lease_id AND lease_is_live(r, e.floor_epoch, n.now), false) AS live) v
 	WHERE l.report_id = @report`
 

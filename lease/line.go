@@ -97,8 +97,8 @@ func (l *line) tell(report fencing.ReportID, lease fencing.LeaseID) {
 	}
 }
 
-// holds tells whether somebody behind the first asks in the name of this holder.
-func (l *line) holds(report fencing.ReportID, holder string) bool {
+// asksFor tells whether somebody behind the first asks in the name of this holder.
+func (l *line) asksFor(report fencing.ReportID, holder string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	queue := l.waiting[report]

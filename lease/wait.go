@@ -55,25 +55,21 @@ func (a *Authority) untilFree(ctx context.Context, r Request, woken <-chan struc
 			return grant, err
 		}
 		a.tellHolder(ctx, r.Report, busy.Holder)
-		again := time.NewTimer(min(jittered(lookEvery), busy.RetryAfter+jittered(afterExpiry)))
 		select {
 		case <-woken:
-		case <-again.C:
+		case <-time.After(min(jittered(lookEvery), busy.RetryAfter+jittered(afterExpiry))):
 		case <-deadline:
-			again.Stop()
 			return Grant{}, err
 		case <-ctx.Done():
-			again.Stop()
 			return Grant{}, cutShort(ctx)
 		}
-		again.Stop()
 	}
 }
 
 // tellHolder lets the one out of the line who holds the lease already: whose grant went to an earlier request of its,
 // at another instance. Nothing is asked unless somebody in the line goes by the holder's name.
 func (a *Authority) tellHolder(ctx context.Context, report fencing.ReportID, holder string) {
-	if !a.line.holds(report, holder) {
+	if !a.line.asksFor(report, holder) {
 		return
 	}
 	if live, err := a.Live(ctx, report); err == nil { // else it is told at its turn
@@ -98,6 +94,11 @@ func (a *Authority) withoutPlace(ctx context.Context, r Request, full error) (Gr
 func (a *Authority) askNow(ctx context.Context, r Request, began time.Time) (Grant, error) {
 	if ctx.Err() != nil {
 		return Grant{}, cutShort(ctx)
+	}
+	if r.MayStill != nil && time.Since(began) > time.Second {
+		if err := r.MayStill(ctx); err != nil {
+			return Grant{}, err
+		}
 	}
 	asked := time.Now()
 	grant, err := a.acquire(ctx, r)

@@ -9,10 +9,14 @@ CREATE TABLE service_default (
     fencing              text NOT NULL CHECK (fencing IN ('granted', 'accepted', 'live')),
     publishes_per_grant  text NOT NULL CHECK (publishes_per_grant IN ('many', 'one')),
     retention_ms         bigint NOT NULL CHECK (retention_ms > 0),
-    keep_versions        integer NOT NULL CHECK (keep_versions BETWEEN 0 AND 1000)
+    keep_versions        integer NOT NULL CHECK (keep_versions BETWEEN 0 AND 1000),
+    -- The versions of all reports follow a change of keep_versions bit by bit, in the passes of the collector: when it
+    -- was changed, and the report up to which they have; NULL once all have.
+    keep_changed_at      timestamptz,
+    settled_to           text COLLATE "C"
 );
 INSERT INTO service_default (fencing, publishes_per_grant, retention_ms, keep_versions)
-VALUES ('granted', 'many', 1209600000, 0);
+VALUES ('granted', 'many', 14 * 86400000, 0);
 
 ALTER TABLE report
     -- how long a version's object is kept once nothing else keeps it; NULL is the service's default
@@ -46,9 +50,14 @@ JOIN publication next ON next.report_id = shown.report_id AND next.version = sho
 WHERE object.state = 'sealed' AND object.eligible_at IS NOT NULL
   AND (object.report_id, object.fence_epoch, object.fence_counter, object.object_id)
     = (shown.report_id, shown.object_epoch, shown.object_counter, shown.object_id);
+CREATE INDEX object_kept ON object (report_id) WHERE state = 'sealed' AND eligible_at IS NULL;
+CREATE INDEX object_waits ON object (unkept_at) WHERE state = 'sealed' AND unkept_at IS NOT NULL;
 ALTER TABLE object DROP CONSTRAINT object_condemned_reason_check;
 ALTER TABLE object ADD CONSTRAINT object_condemned_reason_check
     CHECK (condemned_reason IN ('never_sealed', 'never_published', 'superseded', 'discarded', 'erased'));
+
+-- The one bucket that holds the catalog's objects: once it has one, it takes no other that does not say it is its.
+ALTER TABLE deployment ADD bucket text;
 
 -- Reports that only resolve, for as long as an incident lasts.
 CREATE TABLE frozen_reports (
@@ -101,7 +110,12 @@ ALTER TABLE gc_run ADD CONSTRAINT gc_run_outcome_check CHECK (outcome IN ('compl
 DROP TABLE gc_pause, refusal, frozen_reports, service_default;
 ALTER TABLE api_key DROP last_used_at;
 ALTER TABLE epoch DROP advanced_by, DROP staged_until;
-ALTER TABLE object DROP unkept_at;
+ALTER TABLE object DROP unkept_at; -- and with it object_waits
+DROP INDEX object_kept;
+ALTER TABLE deployment DROP bucket;
+ALTER TABLE object DROP CONSTRAINT object_condemned_reason_check;
+ALTER TABLE object ADD CONSTRAINT object_condemned_reason_check
+    CHECK (condemned_reason IN ('never_sealed', 'never_published', 'superseded', 'discarded')) NOT VALID; -- what was erased stays so
 ALTER TABLE publication DROP held_at, DROP held_by, DROP erased_at, DROP erased_by, DROP erase_reason;
 ALTER TABLE report DROP retention_ms, DROP keep_versions;
 UPDATE schema_compatibility SET compatible_from = 1;

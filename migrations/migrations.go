@@ -42,10 +42,18 @@ func Up(ctx context.Context, databaseURL string) (version int64, err error) {
 		if applied > Newest() {
 			return fmt.Errorf("%w (its schema is at %d, this program's at %d)", ErrTooNew, applied, Newest())
 		}
+		version = Newest()
+		if applied == version {
+			if done, err := s.hasFunctions(ctx); done || err != nil {
+				return err
+			}
+		}
+		if err := s.closeBarrier(ctx); err != nil {
+			return err
+		}
 		if _, err := s.provider.Up(ctx); err != nil {
 			return fmt.Errorf("apply migrations: %w", err)
 		}
-		version = Newest()
 		return s.applyFunctions(ctx)
 	})
 	return version, err
@@ -86,10 +94,21 @@ func Newest() int64 {
 // takeBarrier waits, exclusively, at the barrier that every change takes first, until the transaction ends.
 const takeBarrier = "SELECT pg_advisory_xact_lock(x'46454e43'::integer, 1)"
 
-// schema is one connection of the owner's to the database, with the migration lock held.
+// schema is the owner's way to the database, with the migration lock held by the session lock.
 type schema struct {
 	db       *sql.DB
+	lock     *sql.Conn
 	provider *goose.Provider
+}
+
+// closeBarrier waits at the barrier, exclusively, until the migration has ended: no function of the one release works on
+// the tables of the other. And a change that has locked a table and waits for the next would end in a deadlock with
+// the guards, which are put on all of them.
+func (s *schema) closeBarrier(ctx context.Context) error {
+	if _, err := s.lock.ExecContext(ctx, "SELECT pg_advisory_lock(x'46454e43'::integer, 1)"); err != nil {
+		return fmt.Errorf("wait for changes under way: %w", err)
+	}
+	return nil
 }
 
 // withSchema calls do while holding a lock that only one migration of the database has at a time.
@@ -114,24 +133,28 @@ func withSchema(ctx context.Context, databaseURL string, do func(*schema) error)
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	return do(&schema{db: db, provider: provider})
+	return do(&schema{db: db, lock: lock, provider: provider})
 }
 
-// applyFunctions defines every function anew, in one transaction, unless they are the ones that are there. As they
-// refer to each other, their bodies are not checked before all are there. The barrier keeps every change out
-// meanwhile: one that has locked a table and waits for the next would end in a deadlock with the guards, which are
-// put on all of them.
+// hasFunctions tells whether the functions are this program's.
+func (s *schema) hasFunctions(ctx context.Context) (bool, error) {
+	digest, err := Digest()
+	if err != nil {
+		return false, err
+	}
+	var present string
+	if err := s.db.QueryRowContext(ctx, "SELECT functions_digest FROM schema_compatibility").Scan(&present); err != nil {
+		return false, fmt.Errorf("read the fingerprint of the functions: %w", err)
+	}
+	return present == digest, nil
+}
+
+// applyFunctions defines every function anew, in one transaction. As they refer to each other, their bodies are not
+// checked before all are there. The barrier is closed meanwhile.
 func (s *schema) applyFunctions(ctx context.Context) error {
 	digest, err := Digest()
 	if err != nil {
 		return err
-	}
-	var present string
-	if err := s.db.QueryRowContext(ctx, "SELECT functions_digest FROM schema_compatibility").Scan(&present); err != nil {
-		return fmt.Errorf("read the fingerprint of the functions: %w", err)
-	}
-	if present == digest {
-		return nil
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -140,9 +163,6 @@ func (s *schema) applyFunctions(ctx context.Context) error {
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 	if _, err := tx.ExecContext(ctx, "SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning"); err != nil {
 		return fmt.Errorf("define functions: %w", err)
-	}
-	if _, err := tx.ExecContext(ctx, takeBarrier); err != nil {
-		return fmt.Errorf("wait for changes under way: %w", err)
 	}
 	for _, name := range names("functions") {
 		if err := defineFunction(ctx, tx, name); err != nil {

@@ -65,7 +65,7 @@ type Reservation struct {
 }
 
 // Reserve makes an object known under a fence that is not stale, before any byte of it is uploaded, and
-// signs the upload. Errors: fencing.ErrReportNotFound, fencing.ErrStaleFence, fencing.ErrNotGranted,
+// signs the upload. Errors: fencing.ErrReportNotFound, fencing.ErrFrozen, fencing.ErrStaleFence, fencing.ErrNotGranted,
 // fencing.ErrLeaseNotLive, ErrIDReused, ErrExists, ErrStorageUnavailable, database.ErrUnavailable.
 func (a *Area) Reserve(ctx context.Context, name fencing.ObjectName, d Declaration) (Reservation, error) {
 	r, err := a.reserve(ctx, name, d)
@@ -122,7 +122,7 @@ func (a *Area) reserve(ctx context.Context, name fencing.ObjectName, d Declarati
 
 // Discard condemns an object that was never published, and tells its state then; repeated it does nothing. No fence is compared: the
 // one in the name is the object's own, so that a worker that has become stale can clear up.
-// Errors: fencing.ErrObjectNotFound, ErrInUse, database.ErrUnavailable.
+// Errors: fencing.ErrObjectNotFound, ErrInUse, fencing.ErrFrozen, database.ErrUnavailable.
 func (a *Area) Discard(ctx context.Context, name fencing.ObjectName) (State, error) {
 	const query = `SELECT status, state FROM discard(@report, @epoch, @counter, @object, @grace_ms)`
 	type answer struct {

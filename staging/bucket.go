@@ -68,6 +68,7 @@ const (
 type Bucket struct {
 	name        string
 	prefix      string
+	endpoint    string
 	client      *s3.Client
 	presigner   *s3.PresignClient
 	credentials aws.CredentialsProvider
@@ -101,6 +102,7 @@ func OpenBucket(ctx context.Context, cfg BucketConfig) (*Bucket, error) {
 	return &Bucket{
 		name:        cfg.Bucket,
 		prefix:      cfg.Prefix,
+		endpoint:    cfg.Endpoint,
 		client:      s3.NewFromConfig(loaded, atEndpoint(cfg.Endpoint), measured(cfg.Metrics)),
 		presigner:   s3.NewPresignClient(s3.NewFromConfig(loaded, atEndpoint(public))),
 		credentials: loaded.Credentials,

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fenceline/fenceline/internal/database"
@@ -19,9 +21,12 @@ import (
 // keys, and each collector would delete what the other shows.
 var ErrForeignBucket = errors.New("the bucket belongs to another catalog: use another bucket, or another --s3-prefix")
 
+// ErrSecondBucket reports that the catalog's objects are in another bucket, and this one does not say that it is a copy.
+var ErrSecondBucket = errors.New("the catalog's objects are in another bucket: a bucket in its place needs all of them, and the object <prefix>owner")
+
 // Claim makes the bucket, under its prefix, that of the catalog in the database of pool, unless it is already: the
-// object "<prefix>owner" says whose it is. Nothing overrides it. Errors: ErrForeignBucket, ErrStorageUnavailable,
-// database.ErrUnavailable.
+// object "<prefix>owner" says whose it is, and the catalog knows which bucket it has. Nothing overrides it. Errors:
+// ErrForeignBucket, ErrSecondBucket, ErrStorageUnavailable, database.ErrUnavailable.
 func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
 	const query = `SELECT deployment_id::text AS id FROM deployment`
 	type row struct{ ID string }
@@ -30,7 +35,7 @@ func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
 		err = errors.New("the catalog has no id")
 	}
 	if err == nil {
-		err = b.claim(ctx, catalog.ID)
+		err = b.claim(ctx, pool, catalog.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("claim the bucket: %w", err)
@@ -38,25 +43,42 @@ func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
 	return nil
 }
 
-func (b *Bucket) claim(ctx context.Context, id string) error {
+func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error {
 	key := b.prefix + "owner"
 	owner, err := b.owner(ctx, key)
-	if errors.Is(err, ErrNoBytes) {
-		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
-			Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader([]byte(id)), IfNoneMatch: aws.String("*"),
-		})
-		if status := statusOf(err); err != nil && status != http.StatusPreconditionFailed && status != http.StatusConflict {
-			return fmt.Errorf("create %q: %w", key, storageError(err))
-		}
-		owner, err = b.owner(ctx, key) // whoever was first
-	}
-	if err != nil {
+	proven := owner == id
+	if err != nil && !errors.Is(err, ErrNoBytes) {
 		return err
 	}
-	if owner != id {
+	if err == nil && !proven {
 		return fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
 	}
-	return nil
+	if err := b.becomesTheOne(ctx, pool, proven); err != nil || proven {
+		return err
+	}
+	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader([]byte(id)), IfNoneMatch: aws.String("*"),
+	})
+	if status := statusOf(err); err != nil && status != http.StatusPreconditionFailed && status != http.StatusConflict {
+		return fmt.Errorf("create %q: %w", key, storageError(err))
+	}
+	owner, err = b.owner(ctx, key) // whoever was first
+	if err == nil && owner != id {
+		err = fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
+	}
+	return err
+}
+
+// becomesTheOne notes in the catalog that the bucket holds its objects.
+func (b *Bucket) becomesTheOne(ctx context.Context, pool *pgxpool.Pool, proven bool) error {
+	const query = `SELECT status, present FROM claim_bucket(@bucket, @proven)`
+	type answer struct{ Status, Present string }
+	name := strings.TrimSuffix(b.endpoint, "/") + "/" + b.name + "/" + b.prefix
+	got, err := database.Change[answer](ctx, pool, query, pgx.NamedArgs{"bucket": name, "proven": proven})
+	if err == nil && got.Status != "claimed" {
+		err = fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, got.Present, name)
+	}
+	return err
 }
 
 // owner reads whose the bucket is.

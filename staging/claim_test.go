@@ -54,3 +54,28 @@ func TestOfTwoCatalogsThatClaimABucketAtOnceOneGetsIt(t *testing.T) {
 		t.Errorf("%d catalogs got the bucket, want one", won)
 	}
 }
+
+// With two buckets for one catalog, the objects of either would be missing to whoever looks into the other.
+func TestACatalogTakesNoSecondBucketButACopyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	db, first, second := testdb.New(t), testbucket.New(t), testbucket.New(t)
+	claim := func(storage *testbucket.Bucket) error { return staging.Claim(t.Context(), db.Pool, storage.Open(t)) }
+	if err := claim(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(second); !errors.Is(err, staging.ErrSecondBucket) {
+		t.Errorf("an empty bucket: %v, want ErrSecondBucket", err)
+	}
+	if keys := second.Keys(t); len(keys) != 0 {
+		t.Errorf("the refused bucket holds %q", keys)
+	}
+	if err := claim(first); err != nil {
+		t.Errorf("the first bucket, again: %v", err)
+	}
+	second.Put(t, "owner", first.Get(t, "owner")) // as a copy of all objects has it
+	for range 2 {
+		if err := claim(second); err != nil {
+			t.Errorf("a copy in the place of the first: %v", err)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // Seal looks at the bytes in the storage and writes down what they are; from then on the object is these
 // bytes and no others. Repeated it answers the same. An object that was sealed in an older epoch is looked at
 // again, since the database may remember more or less than the bucket holds.
-// It makes nothing visible, so it compares no fence. Errors: fencing.ErrObjectNotFound, ErrIncomplete,
+// It makes nothing visible, so it compares no fence. Errors: fencing.ErrObjectNotFound, fencing.ErrFrozen, ErrIncomplete,
 // ErrMismatch (*MismatchError), fencing.ErrObjectGone, ErrStorageUnavailable, database.ErrUnavailable.
 func (a *Area) Seal(ctx context.Context, name fencing.ObjectName) (Object, error) {
 	o, err := a.Object(ctx, name)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -73,10 +74,8 @@ func (a *actor) hear(steps ...string) (announcement, error) {
 		if !ok {
 			return announcement{}, fmt.Errorf("worker %s ended too early", a.name)
 		}
-		for _, step := range steps {
-			if said.Step == step {
-				return said, nil
-			}
+		if slices.Contains(steps, said.Step) {
+			return said, nil
 		}
 		return said, fmt.Errorf("worker %s: %q, expected %q: %s", a.name, said.Step, steps, said.Answer)
 	case <-time.After(20 * time.Second):

@@ -111,7 +111,7 @@ func (p *platform) awaitBlocked(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return asSuperuser(ctx, p.postgres, func(conn *pgx.Conn) error {
-		for blocked := false; !blocked; {
+		for blocked := false; !blocked; <-time.After(20 * time.Millisecond) {
 			if err := conn.QueryRow(ctx, query, databaseName).Scan(&blocked); err != nil {
 				return fmt.Errorf("wait until a session waits: %w", err)
 			}

@@ -67,7 +67,7 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	if err := pass.Run(ctx); err != nil {
 		return err
 	}
-	run, err := collector.Run(ctx, pass.ID)
+	run, err := collector.Record(ctx, pass.ID)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func printEntry(w io.Writer, e gc.Entry, dryRun bool) {
 }
 
 // printSummary prints the pass in one line, and what needs a look.
-func printSummary(w io.Writer, r gc.Run) error {
+func printSummary(w io.Writer, r gc.Record) error {
 	head := fmt.Sprintf("run %d", r.RunID)
 	if r.DryRun {
 		head += " (dry run: nothing was changed)"

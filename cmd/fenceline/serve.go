@@ -67,13 +67,14 @@ func (c *serveCmd) config() service.Config {
 		collector.Schedule = c.GCSchedule
 	}
 	return service.Config{
+		Listen:    c.Listen,
 		Database:  c.databaseSettings.config(c.poolSettings),
 		Bucket:    c.storageSettings.config(),
 		Objects:   c.retentionSettings.objects(c.S3Prefix),
 		Catalog:   c.retentionSettings.catalog(c.reportSettings),
 		Collector: collector,
 		API: api.Config{
-			Listen: c.Listen, RequestTimeout: c.RequestTimeout, ShutdownTimeout: c.ShutdownTimeout,
+			RequestTimeout: c.RequestTimeout, ShutdownTimeout: c.ShutdownTimeout,
 			LongestLease: c.LeaseTTLMax, Version: programVersion(),
 		},
 		Metrics:         c.Metrics,

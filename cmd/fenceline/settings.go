@@ -37,7 +37,7 @@ type retentionSettings struct {
 	UploadURLLife       time.Duration `name:"upload-url-life" default:"1h" env:"FENCELINE_UPLOAD_URL_LIFE" help:"How long an upload URL is valid."`
 	DownloadURLLife     time.Duration `name:"download-url-life" default:"5m" env:"FENCELINE_DOWNLOAD_URL_LIFE" help:"How long a download URL is valid."`
 	RetentionStaged     time.Duration `default:"24h" env:"FENCELINE_RETENTION_STAGED" help:"How long an object is kept that is not published. Longer than an upload URL's life."`
-	RetentionSuperseded time.Duration `default:"336h" env:"FENCELINE_RETENTION_SUPERSEDED" help:"How long a version's object is kept after another became visible. Longer than the restore window."`
+	RetentionSuperseded time.Duration `default:"336h" env:"FENCELINE_RETENTION_SUPERSEDED" help:"How long a version's object is kept after another became visible, unless the report says otherwise. Longer than the restore window. One default for all instances."`
 	RestoreWindow       time.Duration `default:"168h" env:"FENCELINE_RESTORE_WINDOW" help:"The oldest backup of the database that might be restored."`
 	PurgeGrace          time.Duration `default:"24h" env:"FENCELINE_PURGE_GRACE" help:"How long the bytes of a condemned object stay. Longer than a download URL's life and a request."`
 	RetentionTombstones time.Duration `default:"2160h" env:"FENCELINE_RETENTION_TOMBSTONES" help:"How long the rows of deleted objects and the collector's records are kept. Longer than a superseded object."`
@@ -46,16 +46,16 @@ type retentionSettings struct {
 	AllowShortRetention bool          `env:"FENCELINE_ALLOW_SHORT_RETENTION" help:"Allow objects to be kept for less than an hour."`
 }
 
-// reportSettings are the defaults of what a report may set for itself.
+// reportSettings are the defaults of what a report may set for itself. The instance that is started last sets them for all.
 type reportSettings struct {
-	Fencing           catalog.Mode              `default:"granted" enum:"granted,accepted,live" env:"FENCELINE_FENCING" help:"What a publish's fence is compared with, unless the report says otherwise: ${enum}."`
-	PublishesPerGrant catalog.PublishesPerGrant `default:"many" enum:"many,one" env:"FENCELINE_PUBLISHES_PER_GRANT" help:"How often one grant may publish, unless the report says otherwise: ${enum}."`
-	KeepVersions      int                       `default:"0" env:"FENCELINE_KEEP_VERSIONS" help:"How many versions are kept beyond the visible one, unless the report says otherwise: 0 to 1000."`
+	Fencing           catalog.Mode              `default:"granted" enum:"granted,accepted,live" env:"FENCELINE_FENCING" help:"What a publish's fence is compared with, unless the report says otherwise: ${enum}. One default for all instances: that of the last to start."`
+	PublishesPerGrant catalog.PublishesPerGrant `default:"many" enum:"many,one" env:"FENCELINE_PUBLISHES_PER_GRANT" help:"How often one grant may publish, unless the report says otherwise: ${enum}. One default for all instances."`
+	KeepVersions      int                       `default:"0" env:"FENCELINE_KEEP_VERSIONS" help:"How many versions are kept beyond the visible one, unless the report says otherwise: 0 to 1000. One default for all instances."`
 }
 
 // collectorSettings say how the collector works.
 type collectorSettings struct {
-	GCSchedule    string        `name:"gc-schedule" default:"*/5 * * * *" env:"FENCELINE_GC_SCHEDULE" help:"When the collector runs: five cron fields in UTC, @every 1h, or off."`
+	GCSchedule    string        `name:"gc-schedule" default:"*/5 * * * *" env:"FENCELINE_GC_SCHEDULE" help:"When the collector runs: five cron fields, in UTC unless CRON_TZ=ZONE stands before them; @every 1h; or off."`
 	GCBrakeShare  float64       `name:"gc-brake-share" default:"0.2" env:"FENCELINE_GC_BRAKE_SHARE" help:"Greatest share of objects and of bytes, never published, that is condemned within the window. 1 releases the brake."`
 	GCBrakeMin    int64         `name:"gc-brake-min" default:"20" env:"FENCELINE_GC_BRAKE_MIN" help:"So many objects may be condemned within the window whatever their share."`
 	GCBrakeWindow time.Duration `name:"gc-brake-window" default:"24h" env:"FENCELINE_GC_BRAKE_WINDOW" help:"The brake's window."`

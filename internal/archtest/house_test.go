@@ -42,14 +42,14 @@ func TestEveryExportedNameHasASentence(t *testing.T) {
 					t.Errorf("%s:%d: %s has no comment", f.Path, f.line(d), d.Name)
 				}
 			case *ast.GenDecl:
-				var comments string // of the group: one of them may be about several names
+				var comments strings.Builder // of the group: one of them may be about several names
 				for _, spec := range d.Specs {
 					_, comment := describe(spec)
-					comments += comment
+					comments.WriteString(comment)
 				}
 				for _, spec := range d.Specs {
 					name, comment := describe(spec)
-					if ast.IsExported(name) && d.Doc.Text()+comment == "" && !strings.Contains(comments, name) {
+					if ast.IsExported(name) && d.Doc.Text()+comment == "" && !strings.Contains(comments.String(), name) {
 						t.Errorf("%s:%d: %s has no comment", f.Path, f.line(spec), name)
 					}
 				}

@@ -113,7 +113,7 @@ type rule struct {
 
 // askAll asks the questions that the database alone can answer.
 func (c *checker) askAll(ctx context.Context, tx pgx.Tx) error {
-	for _, rules := range [][]rule{versionRules(), fenceRules(), leaseRules(), objectRules()} {
+	for _, rules := range [][]rule{versionRules(), fenceRules(), leaseRules(), objectRules(), endRules()} {
 		for _, r := range rules {
 			if err := c.ask(ctx, tx, r); err != nil {
 				return fmt.Errorf("ask whether %s: %w", r.promise, err)

@@ -84,15 +84,15 @@ func (j *july) check(t *testing.T, h check.History) check.Report {
 // allowTampering lets the owner write what the triggers refuse, and returns what puts all rows back.
 func allowTampering(t *testing.T, db *testdb.DB) (restore func()) {
 	t.Helper()
-	undo := ""
+	var undo strings.Builder
 	for _, table := range []string{"report", "publication", "lease", "object"} {
 		db.Exec(t, "ALTER TABLE "+table+" DISABLE TRIGGER ALL; CREATE TABLE saved_"+table+" AS TABLE "+table)
 		columns := testdb.Value[string](t, db, `
 			SELECT string_agg(column_name, ', ') FROM information_schema.columns
 			WHERE table_schema = 'public' AND table_name = $1 AND is_generated = 'NEVER'`, table)
-		undo += "DELETE FROM " + table + "; INSERT INTO " + table + " (" + columns + ") SELECT " + columns + " FROM saved_" + table + ";"
+		undo.WriteString("DELETE FROM " + table + "; INSERT INTO " + table + " (" + columns + ") SELECT " + columns + " FROM saved_" + table + ";")
 	}
-	return func() { db.Exec(t, undo) }
+	return func() { db.Exec(t, undo.String()) }
 }
 
 // wantViolation fails the test unless the promise is among the broken ones, with rows that show it.
@@ -221,7 +221,7 @@ func TestTheCheckerFindsRowsThatBreakAPromise(t *testing.T) {
 		},
 		{
 			"an object is kept for nothing", `UPDATE object SET eligible_at = NULL WHERE object_id = 'draft.csv'`,
-			"what is not visible has a time from which it may be collected",
+			"what no version keeps has a time from which it may be collected",
 		},
 		{
 			"an object is overdue to be condemned",

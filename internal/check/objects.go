@@ -33,15 +33,30 @@ func objectRules() []rule {
 			                = (p.report_id, p.object_epoch, p.object_counter, p.object_id)
 			 WHERE (p.object_key, p.size, p.sha256) IS DISTINCT FROM (o.key, o.size, o.sha256)`,
 		},
+	}
+}
+
+// endRules are the promises that nothing is kept for ever.
+func endRules() []rule {
+	return []rule{
 		{
-			"G6", "what is not visible has a time from which it may be collected",
-			`SELECT o.report_id, format('the object %s is %s, not visible, and kept without limit', o.key, o.state) AS says,
+			"G6", "what no version keeps has a time from which it may be collected",
+			`SELECT o.report_id, format('the object %s is %s, neither visible nor held nor of a kept version, and kept without limit', o.key, o.state) AS says,
 			        ARRAY[to_jsonb(o)::text, to_jsonb(r)::text] AS evidence
 			 FROM object o
 			 JOIN report r USING (report_id)
+			 CROSS JOIN service_default d
 			 WHERE o.state IN ('reserved', 'sealed') AND o.eligible_at IS NULL
 			   AND (o.fence_epoch, o.fence_counter, o.object_id)
-			       IS DISTINCT FROM (r.visible_epoch, r.visible_counter, r.visible_object_id)`,
+			       IS DISTINCT FROM (r.visible_epoch, r.visible_counter, r.visible_object_id)
+			   AND NOT EXISTS (
+			       SELECT FROM (
+			           SELECT p.*, row_number() OVER (ORDER BY version DESC) AS behind
+			           FROM publication p
+			           WHERE p.report_id = o.report_id AND p.version < r.version AND p.object_id IS NOT NULL
+			       ) p
+			       WHERE (p.object_epoch, p.object_counter, p.object_id) = (o.fence_epoch, o.fence_counter, o.object_id)
+			         AND (p.held_at IS NOT NULL OR p.behind <= coalesce(r.keep_versions, d.keep_versions)))`,
 		},
 		{
 			"G6", "what is due is collected",

@@ -20,13 +20,14 @@ type Answer struct {
 
 // String is the answer in short.
 func (a Answer) String() string {
-	text := fmt.Sprint(a.Status)
+	var text strings.Builder
+	text.WriteString(fmt.Sprint(a.Status))
 	for _, name := range []string{"code", "result", "reason", "state"} {
 		if value := a.Text(name); value != "" {
-			text += " " + value
+			text.WriteString(" " + value)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Raw is a member of the answer's JSON as it stands there, and whether there is one.

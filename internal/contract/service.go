@@ -10,7 +10,8 @@ func openCases() []Case {
 		{Table: table, Row: "503 unavailable", Alone: true, Steps: openNotReady},
 		{Table: table, Row: "200 | GET /openapi.yaml", Steps: openDocument},
 		{Table: table, Row: "200 | GET /docs", Steps: func(w *Walk) { w.See(w.Do(Nobody, "GET", "/docs", nil)) }},
-		{Table: table, Row: `200 {"version","epoch"`, Steps: func(w *Walk) { w.See(w.Operator("GET", "/v1/status", nil)) }},
+		{Table: table, Row: "200 | GET /metrics", Steps: openMetrics},
+		{Table: "The status", Row: `200 {"version","epoch"`, Steps: func(w *Walk) { w.See(w.Operator("GET", "/v1/status", nil)) }},
 	}
 }
 
@@ -28,6 +29,11 @@ func openDocument(w *Walk) {
 	w.Check(strings.Contains(string(got.Body), "\nopenapi: '3."), "it is no OpenAPI document: %.40q", got.Body)
 }
 
+func openMetrics(w *Walk) {
+	got := w.See(w.Do(Nobody, "GET", "/metrics", nil))
+	w.Check(strings.Contains(string(got.Body), "fenceline_stale_refusals_total{"), "it tells nothing of stale refusals: %.40q", got.Body)
+}
+
 // The epoch's cases come last: with a floor they bar what all others were granted.
 func epochCases() []Case {
 	const table = "The epoch"
@@ -35,6 +41,7 @@ func epochCases() []Case {
 		{Table: table, Row: `200 {"epoch","floor"} | GET`, Steps: func(w *Walk) { w.See(w.Operator("GET", "/v1/epoch", nil)) }},
 		{Table: table, Row: `200 {"epoch","floor"} | POST`, Alone: true, Steps: epochAdvances},
 		{Table: table, Row: "409 epoch_mismatch", Steps: epochOfAnother},
+		{Table: table, Row: "403 forbidden", Steps: epochOfSome},
 		{Table: table, Row: "409 stale_fence", Alone: true, Steps: epochClosesFences},
 		{Table: table, Row: `201 {"result":"acquired"}`, Alone: true, Steps: epochRefillsCounter},
 		{Table: "Renew", Row: `410 lease_lost {"reason":"epoch_closed"}`, Alone: true, Steps: epochClosesLeases},
@@ -59,6 +66,15 @@ func epochOfAnother(w *Walk) {
 	now := w.epoch().Int("epoch")
 	got := w.See(w.advance(now+7, false))
 	w.Check(got.Int("expected") == now+7 && got.Int("actual") == now, "%s", got.Body)
+}
+
+func epochOfSome(w *Walk) {
+	some, err := w.NewKey(Operator, w.report+"*")
+	w.Must(err)
+	w.See(w.DoWith(some, "POST", "/v1/epoch", body{"reason": "restored", "expected": w.epoch().Int("epoch")}))
+	w.Want(w.DoWith(some, "POST", "/v1/gc/runs", nil), 403)
+	w.Want(w.DoWith(some, "POST", "/v1/gc/pause", nil), 403)
+	w.Want(w.DoWith(some, "POST", "/v1/gc/resume", nil), 403)
 }
 
 func epochClosesFences(w *Walk) {

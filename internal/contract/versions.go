@@ -55,12 +55,28 @@ func holdWithdrawal(w *Walk) {
 	w.See(w.hold("1"))
 }
 
+func eraseWithdrawal(w *Walk) {
+	w.withdrawn()
+	w.See(w.erase("1"))
+}
+
+func eraseCollected(w *Walk) {
+	w.superseded()
+	w.Await("the collector has condemned the superseded object", func() bool {
+		w.collect(false)
+		return w.Reader("GET", "publications/1/content", nil).Status == 410
+	})
+	w.See(w.erase("1"))
+}
+
 func eraseCases() []Case {
 	const table = "Erase"
 	return []Case{
 		{Table: table, Row: `200 {"result":"erased"`, Steps: eraseAll},
 		{Table: table, Row: "409 object_in_use | one of these versions is visible", Steps: eraseVisible},
 		{Table: table, Row: "409 object_in_use | one of these versions is held", Steps: eraseHeld},
+		{Table: table, Row: "404 object_not_found", Steps: eraseWithdrawal},
+		{Table: table, Row: "410 object_gone", Alone: true, Steps: eraseCollected},
 		{Table: table, Row: "404 version_not_found", Steps: eraseNoVersion},
 		{Table: table, Row: "400 invalid_request", Steps: eraseWithoutReason},
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/internal/service"
 	"github.com/fenceline/fenceline/internal/testservice"
 )
@@ -27,10 +28,22 @@ func TestTheCommandsOfTheRunbookDoWhatTheySay(t *testing.T) {
 	for version := range 3 {
 		publishAnew(t, s, fmt.Sprintf("v%d", version+1))
 	}
+	if _, _, err := s.OwnerKeys().Create(t.Context(), api.NewKey{Name: "renderer", Role: api.RoleWorker, Pattern: "sales.*"}); err != nil {
+		t.Fatal(err)
+	}
+	// What somebody on call finds, and nobody makes for it.
+	found := map[string]string{
+		"/lease/revoke": `fl -X PUT "$july/leases/stuck" -d '{"holder":"hangs","ttl_ms":60000}'` + "\n",
+	}
 
 	var session strings.Builder
 	session.WriteString("set -euo pipefail\n")
 	for i, block := range blocks {
+		for named, setting := range found {
+			if strings.Contains(block[1], named) {
+				session.WriteString(setting)
+			}
+		}
 		fmt.Fprintf(&session, "echo '# block %d' >&2\n%s", i+1, block[1])
 	}
 	shell := exec.CommandContext(t.Context(), "bash")
@@ -45,7 +58,7 @@ func TestTheCommandsOfTheRunbookDoWhatTheySay(t *testing.T) {
 	for _, want := range []string{
 		`"result":"applied","report":"july","version":4`, // the older version, again
 		`"result":"revoked"`, `"result":"frozen"`, `"result":"unfrozen"`, `"result":"held"`, `"result":"not_held"`,
-		`"result":"erased"`, `"floor":2`, `"result":"paused"`, `"result":"resumed"`, "dry run: nothing was changed",
+		`"result":"erased"`, `"floor":3`, `"result":"paused"`, `"result":"resumed"`, "dry run: nothing was changed",
 	} {
 		if !strings.Contains(string(output), want) {
 			t.Errorf("nothing answers %s:\n%s", want, output)

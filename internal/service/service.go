@@ -34,6 +34,9 @@ type Config struct {
 	Collector gc.Config
 	API       api.Config // of which the parts, Authenticate and Ready are filled in here
 
+	// Listen is the TCP address that Run listens on. Default 127.0.0.1:8080.
+	Listen string
+
 	// Metrics has the service count what it does, and serve it at /metrics, open to all. What the parts are given
 	// to count with is filled in here.
 	Metrics bool
@@ -116,7 +119,7 @@ func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
 		return nil, err
 	}
 	if changed {
-		s.log.InfoContext(ctx, "the defaults of the reports' settings have changed")
+		s.log.WarnContext(ctx, "the defaults of the reports' settings are those of this instance from now on, for all instances")
 	}
 
 	writes, err := database.MayWrite(ctx, s.Pool)
@@ -150,7 +153,7 @@ const checkTimeout = time.Minute
 // in flight is finished, and last the collector stops where it is.
 func (s *Service) Run(ctx context.Context) error {
 	var lc net.ListenConfig
-	address := s.cfg.API.Listen
+	address := cmp.Or(s.cfg.Listen, "127.0.0.1:8080")
 	listener, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", address, err)

@@ -17,7 +17,7 @@ BEGIN
         RETURN QUERY SELECT 'standby', NULL::integer;
         RETURN;
     END IF;
-    PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 1);
+    PERFORM close_barrier();
     v_now := fenceline_now();
     SELECT * INTO e FROM epoch ORDER BY epoch DESC LIMIT 1;
     IF e.epoch IS DISTINCT FROM p_expected THEN

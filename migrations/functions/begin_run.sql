@@ -1,4 +1,4 @@
--- Begins a pass of the collector, unless one is under way. A run that has not moved for p_ttl_ms has
+-- Begins a pass of the collector, unless one is under way, or it is paused and the pass is no dry run. A run that has not moved for p_ttl_ms has
 -- died: it is written off, and its place is free; should it wake, its next step is refused.
 -- The brake is measured here, before anything is condemned: how many objects and bytes that were never
 -- published may be condemned within p_window_ms, and how many already were.
@@ -28,7 +28,7 @@ BEGIN
       AND (beat_at + p_ttl_ms * interval '1 millisecond' <= v_now
            OR beat_at - p_ttl_ms * interval '1 millisecond' >= v_now); -- the clock has stepped back
 
-    IF EXISTS (SELECT FROM gc_pause) THEN
+    IF NOT p_dry_run AND EXISTS (SELECT FROM gc_pause) THEN
         RETURN QUERY SELECT 'paused', NULL::bigint;
         RETURN;
     END IF;

@@ -2,7 +2,7 @@
 -- given, and condemns those that are still due. Answers a row for each candidate with what became of it:
 -- condemned, put_off, braked, or skipped (locked by another, or not due any more).
 -- In a dry run nothing but the run's record and its ledger is written.
--- Status, alone in the first row: epoch_in_doubt, run_ended.
+-- Status, alone in the first row: epoch_in_doubt, run_ended, paused.
 -- Locks: the barrier (shared); the run; the candidates' reports FOR SHARE by id, which holds every publish of
 -- them off; the candidates FOR UPDATE by key. Only a later statement judges them: one statement that
 -- marks what nothing refers to would condemn what has just been published.

@@ -1,4 +1,5 @@
 -- Shows that a pass still moves, and in which phase it is. False: it was written off, and must stop.
+-- Locks: the run alone, so that it shows its life also while an epoch begins.
 CREATE OR REPLACE FUNCTION continue_run(p_run bigint, p_phase text) RETURNS boolean
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp

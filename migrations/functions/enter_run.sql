@@ -19,7 +19,7 @@ BEGIN
     RETURNING dry_run INTO dry_run;
     IF NOT FOUND THEN
         status := 'run_ended';
-    ELSIF EXISTS (SELECT FROM gc_pause) THEN
+    ELSIF NOT dry_run AND EXISTS (SELECT FROM gc_pause) THEN
         status := 'paused';
     END IF;
 END

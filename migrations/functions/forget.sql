@@ -1,8 +1,8 @@
 -- Removes up to p_limit rows of each kind that nothing can refer to any more: tombstones of deleted objects,
 -- records of ended leases, old refusals, records of old passes. The report keeps its fences, so the next fence is greater
 -- than those of the forgotten. A dry run writes down and counts the same at once, and removes nothing.
--- Status: forgotten (with how many in all, and whether there may be more), epoch_in_doubt, run_ended.
--- Locks: the barrier (shared), the run; then only rows that are final.
+-- Status: forgotten (with how many in all, and whether there may be more), epoch_in_doubt, run_ended, paused.
+-- Locks: the barrier (shared), the run; then only rows that are final, and refusals, which are looked at once more.
 CREATE OR REPLACE FUNCTION forget(p_run bigint, p_limit integer, p_tombstone_ms bigint, p_lease_ms bigint, p_refusal_ms bigint)
 RETURNS TABLE (status text, forgotten bigint, more boolean)
 LANGUAGE plpgsql
@@ -11,8 +11,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_dry    boolean;
-    v_now    timestamptz := fenceline_now();
-    v_before timestamptz := v_now - p_tombstone_ms * interval '1 millisecond';
+    v_now    timestamptz;
+    v_before timestamptz;
     v_count  bigint;
     o        object%ROWTYPE;
 BEGIN
@@ -21,6 +21,8 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
+    v_now := fenceline_now();
+    v_before := v_now - p_tombstone_ms * interval '1 millisecond';
     status := 'forgotten';
     more := false;
     IF v_dry THEN

@@ -13,6 +13,7 @@ DECLARE
     v_longest constant interval := interval '7 days';
     v_published boolean;
     v_retention bigint := (settings_of(r)).retention_ms;
+    v_unkept    timestamptz;
 BEGIN
     IF o.state IN ('condemned', 'deleted') THEN
         verdict := o.state;
@@ -22,13 +23,14 @@ BEGIN
     END IF;
 
     v_published := o.state = 'sealed' AND is_published(o.report_id, o.fence_epoch, o.fence_counter, o.object_id);
-    -- By the setting as it is now, which may be longer than when the time was noted. (No time was noted where no
-    -- end is known.)
-    until := coalesce(o.eligible_at, 'infinity');
+    until := o.eligible_at;
     IF v_published THEN
-        until := greatest(until, o.unkept_at + v_retention * interval '1 millisecond');
+        -- By the settings as they are now, and not as they were when the time was noted. What a changed default keeps
+        -- no longer, and no pass has settled yet, is unkept since the change.
+        v_unkept := coalesce(o.unkept_at, (SELECT keep_changed_at FROM service_default));
+        until := v_unkept + v_retention * interval '1 millisecond';
     END IF;
-    until := greatest(until, spared_until(p_floor_epoch, v_published, v_retention));
+    until := greatest(coalesce(until, 'infinity'), spared_until(p_floor_epoch, v_published, v_retention));
     IF v_published THEN
         reason := kept_as(r, o.fence_epoch, o.fence_counter, o.object_id);
     END IF;

@@ -7,7 +7,11 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 1);
+    IF p_freeze AND EXISTS (SELECT FROM frozen_reports WHERE pattern = p_pattern) THEN -- nobody has to wait for it
+        RETURN QUERY SELECT 'frozen';
+        RETURN;
+    END IF;
+    PERFORM close_barrier();
     IF (SELECT epoch FROM enter()) IS NULL THEN
         RETURN QUERY SELECT 'epoch_in_doubt';
         RETURN;

@@ -1,5 +1,6 @@
 -- Pauses the collector everywhere, or lets it go on. The pass under way stops at its next step.
 -- Status: paused, resumed.
+-- Locks: none. Every step of a pass looks, in enter_run: one that began at the same moment stops at its first step.
 CREATE OR REPLACE FUNCTION set_gc_pause(p_pause boolean, p_by text)
 RETURNS TABLE (status text)
 LANGUAGE plpgsql

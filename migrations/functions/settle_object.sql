@@ -7,16 +7,20 @@ SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    r      report%ROWTYPE;
-    v_kept boolean;
+    r        report%ROWTYPE;
+    o        object%ROWTYPE;
+    v_unkept timestamptz;
 BEGIN
     SELECT * INTO r FROM report WHERE report_id = p_report;
-    v_kept := kept_as(r, p_epoch, p_counter, p_object) IS NOT NULL;
+    SELECT * INTO o FROM object
+    WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object);
 
+    IF kept_as(r, p_epoch, p_counter, p_object) IS NULL THEN
+        -- What had no end until now has been kept until now.
+        v_unkept := CASE WHEN o.eligible_at IS NULL THEN p_now ELSE coalesce(o.unkept_at, p_now) END;
+    END IF;
     UPDATE object
-    SET unkept_at = CASE WHEN v_kept THEN NULL ELSE coalesce(unkept_at, p_now) END,
-        eligible_at = CASE WHEN v_kept THEN NULL
-                           ELSE coalesce(unkept_at, p_now) + (settings_of(r)).retention_ms * interval '1 millisecond' END
+    SET unkept_at = v_unkept, eligible_at = v_unkept + (settings_of(r)).retention_ms * interval '1 millisecond'
     WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object)
       AND state = 'sealed';
 END

@@ -17,7 +17,7 @@ BEGIN
         RETURN QUERY SELECT 'standby', NULL::integer, NULL::integer;
         RETURN;
     END IF;
-    PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 1);
+    PERFORM close_barrier();
 
     SELECT * INTO i FROM database_identity();
     SELECT system_identifier::text INTO v_system FROM pg_control_system();
