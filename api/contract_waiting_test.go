@@ -14,6 +14,7 @@ import (
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/internal/service"
 	"github.com/fenceline/fenceline/internal/testdb"
 	"github.com/fenceline/fenceline/internal/testservice"
 	"github.com/fenceline/fenceline/lease"
@@ -177,7 +178,8 @@ func TestAWaitEndsWithARevocationAnExpiryOrAFreeze(t *testing.T) {
 func TestAReleaseAtOneInstanceWakesWhoWaitsAtAnother(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)
-	here, there := beginOn(t, db), beginOn(t, db)
+	here := beginOn(t, db)
+	there := beginOn(t, db, func(c *service.Config) { c.Bucket = here.Storage.Config })
 	here.grant(t, "july", "h0")
 	began := time.Now()
 	for i := range 5 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fenceline/fenceline/internal/service"
 	"github.com/fenceline/fenceline/internal/testdb"
 	"github.com/fenceline/fenceline/internal/testservice"
 )
@@ -110,7 +111,8 @@ func TestAReaderThatHasNothingToWaitForIsAnsweredAtOnce(t *testing.T) {
 func TestAReaderSeesWhatAnotherInstancePublishes(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t)
-	here, there := beginOn(t, db), beginOn(t, db)
+	here := beginOn(t, db)
+	there := beginOn(t, db, func(c *service.Config) { c.Bucket = here.Storage.Config })
 	fence := here.grant(t, "july", "a7")
 	here.withdraw(t, "july", fence, "w1").Want(t, 201)
 	answer := there.later(t, "GET", july+"?wait_ms=60000", nil, "If-None-Match", `"1-1.1"`)

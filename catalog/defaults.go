@@ -15,6 +15,11 @@ func (c *Catalog) SetDefaults(ctx context.Context) (changed bool, err error) {
 	const query = `SELECT status FROM set_defaults(@fencing, @publishes_per_grant, @retention_ms, @keep_versions)`
 	type answer struct{ Status string }
 	got, err := database.Change[answer](ctx, c.pool, query, c.defaults())
+	if err == nil && got.Status == "unsettled" {
+		if err = c.SettleDefaults(ctx); err == nil {
+			got, err = database.Change[answer](ctx, c.pool, query, c.defaults())
+		}
+	}
 	if err == nil && got.Status != "set" && got.Status != "unchanged" {
 		err = statusError(got.Status)
 	}
@@ -22,6 +27,28 @@ func (c *Catalog) SetDefaults(ctx context.Context) (changed bool, err error) {
 		return false, fmt.Errorf("set the defaults of the reports' settings: %w", err)
 	}
 	return got.Status == "set", nil
+}
+
+// settledAtOnce is how many reports follow a changed default in one transaction.
+const settledAtOnce = 100
+
+// SettleDefaults lets all reports follow what has changed in the defaults, bit by bit, so that nobody waits for it long.
+// Where it breaks off, the next call goes on, or a pass of the collector. Error: database.ErrUnavailable.
+func (c *Catalog) SettleDefaults(ctx context.Context) error {
+	const query = `SELECT status FROM settle_defaults(@limit)`
+	type answer struct{ Status string }
+	for {
+		got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{"limit": settledAtOnce})
+		if err == nil && got.Status != "more" && got.Status != "settled" {
+			err = statusError(got.Status)
+		}
+		if err != nil {
+			return fmt.Errorf("let the reports follow the changed defaults: %w", err)
+		}
+		if got.Status == "settled" {
+			return nil
+		}
+	}
 }
 
 // HasDefaults tells whether the service's defaults are those of this configuration, and not of an instance that was

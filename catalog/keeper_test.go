@@ -59,9 +59,11 @@ func (k keeper) under(t *testing.T, db *testdb.DB, cfg catalog.Config) *catalog.
 // defaults makes those of a configuration the service's.
 func (k keeper) defaults(t *testing.T, cfg catalog.Config) {
 	t.Helper()
-	if _, err := k.under(t, k.db, cfg).SetDefaults(t.Context()); err != nil {
+	c := k.under(t, k.db, cfg)
+	if _, err := c.SetDefaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	wantErr(t, c.SettleDefaults(t.Context()), nil)
 }
 
 // collect runs a pass.

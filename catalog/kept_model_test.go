@@ -16,7 +16,6 @@ type keepingModel struct {
 
 	keep, retention               *int // the report's own
 	defaultKeep, defaultRetention int
-	keepChanged                   int // when the default was
 	frozen                        bool
 }
 
@@ -31,9 +30,7 @@ type kept struct {
 	state  string
 	reason string // of its condemnation
 	unkept int    // since when nothing keeps it; -1: something does
-	// unsettled: nothing keeps it since the defaults changed, and no pass has written that down yet.
-	unsettled bool
-	purge     int
+	purge  int
 }
 
 func (m *keepingModel) kept() int {
@@ -79,35 +76,9 @@ func (m *keepingModel) settle() {
 		switch {
 		case o.state != "sealed":
 		case m.why(id) != "":
-			o.unkept, o.unsettled = -1, false
+			o.unkept = -1
 		case o.unkept < 0:
 			o.unkept = m.now
-		}
-	}
-}
-
-// changeDefaults is followed when a pass comes by, or the report gets a setting of its own.
-func (m *keepingModel) changeDefaults(keep, retention int) {
-	if keep != m.defaultKeep {
-		m.keepChanged = m.now
-	}
-	m.defaultKeep, m.defaultRetention = keep, retention
-	for id, o := range m.objects {
-		switch {
-		case o.state != "sealed":
-		case m.why(id) != "":
-			o.unkept, o.unsettled = -1, false
-		case o.unkept < 0 || o.unsettled:
-			o.unkept, o.unsettled = m.keepChanged, true
-		}
-	}
-}
-
-// settled ends what is unsettled, at the time given.
-func (m *keepingModel) settled(at int) {
-	for _, o := range m.objects {
-		if o.unsettled {
-			o.unkept, o.unsettled = at, false
 		}
 	}
 }
@@ -135,7 +106,6 @@ func (m *keepingModel) stands(id fencing.ObjectID) string {
 }
 
 func (m *keepingModel) collect() {
-	m.settled(m.keepChanged)
 	for id, o := range m.objects {
 		if m.stands(id) == "due superseded" {
 			*o = kept{state: "condemned", reason: "superseded", purge: m.now + m.grace}

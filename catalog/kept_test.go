@@ -149,11 +149,9 @@ func (s *keptSequence) change(rt *rapid.T) {
 	case 0:
 		changes.SetKeepVersions(&keep)
 		m.keep = &keep
-		m.settled(m.now)
 	case 1:
 		changes.SetKeepVersions(nil)
 		m.keep = nil
-		m.settled(m.now)
 	case 2:
 		changes.SetRetention(&retention)
 		m.retention = new(hours(retention))
@@ -169,7 +167,8 @@ func (s *keptSequence) change(rt *rapid.T) {
 func (s *keptSequence) changeDefaults(rt *rapid.T) {
 	keep, retention := drawSettings(rt)
 	s.defaults(s.t, catalog.Config{KeepVersions: keep, Retention: retention})
-	s.model.changeDefaults(keep, hours(retention))
+	s.model.defaultKeep, s.model.defaultRetention = keep, hours(retention)
+	s.model.settle()
 }
 
 func (s *keptSequence) advance(rt *rapid.T) {

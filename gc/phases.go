@@ -68,10 +68,13 @@ func (p *Pass) condemn(ctx context.Context) error {
 // followDefaults lets objects that were published before follow what has changed in the service's defaults since.
 func (p *Pass) followDefaults(ctx context.Context) error {
 	const (
-		keep      = `SELECT status FROM settle_defaults(@run, @batch)`
+		keep      = `SELECT status FROM settle_defaults(@batch)`
 		retention = `SELECT status FROM shorten_retention(@run, @batch)`
 	)
 	type answer struct{ Status string }
+	if p.options.DryRun {
+		return nil
+	}
 	for _, query := range []string{keep, retention} {
 		for more := true; more; {
 			got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "batch": p.collector.cfg.Batch})

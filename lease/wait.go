@@ -21,6 +21,7 @@ const afterExpiry = 20 * time.Millisecond
 // at most, and no longer than ctx lives.
 func (a *Authority) wait(ctx context.Context, r Request) (Grant, error) {
 	began := time.Now()
+	r.MayStill = everySecond(r.MayStill, began)
 	deadline := time.NewTimer(r.Wait)
 	defer deadline.Stop()
 
@@ -95,15 +96,24 @@ func (a *Authority) askNow(ctx context.Context, r Request, began time.Time) (Gra
 	if ctx.Err() != nil {
 		return Grant{}, cutShort(ctx)
 	}
-	if r.MayStill != nil && time.Since(began) > time.Second {
-		if err := r.MayStill(ctx); err != nil {
-			return Grant{}, err
-		}
+	if err := r.MayStill(ctx); err != nil {
+		return Grant{}, err
 	}
 	asked := time.Now()
 	grant, err := a.acquire(ctx, r)
 	grant.Waited = asked.Sub(began)
 	return grant, err
+}
+
+// everySecond asks no more often than that, and not within a second of the time given.
+func everySecond(ask func(context.Context) error, asked time.Time) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if ask == nil || time.Since(asked) < time.Second {
+			return nil
+		}
+		asked = time.Now()
+		return ask(ctx)
+	}
 }
 
 // cutShort is the error of a request that ctx has ended while nothing was asked.

@@ -10,8 +10,8 @@ CREATE TABLE service_default (
     publishes_per_grant  text NOT NULL CHECK (publishes_per_grant IN ('many', 'one')),
     retention_ms         bigint NOT NULL CHECK (retention_ms > 0),
     keep_versions        integer NOT NULL CHECK (keep_versions BETWEEN 0 AND 1000),
-    -- The versions of all reports follow a change of keep_versions bit by bit, in the passes of the collector: when it
-    -- was changed, and the report up to which they have; NULL once all have.
+    -- The versions of all reports follow a change of keep_versions bit by bit: when it was changed, and the report up to
+    -- which they have followed; NULL once all have.
     keep_changed_at      timestamptz,
     settled_to           text COLLATE "C"
 );

@@ -21,6 +21,7 @@ func neverAnswered() map[string]string {
 		"staging.ErrOverwrites":    "it stops the start",
 		"staging.ErrListingBroken": "no route lists the bucket",
 		"staging.ErrForeignBucket": "stops the service before it listens",
+		"staging.ErrSecondBucket":  "stops the service before it listens",
 		"gc.ErrRunEnded":           "it ends a pass, which nobody waits for",
 	}
 }

@@ -176,6 +176,11 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	watching.Go(func() { s.Leases.WatchEpoch(background, s.log) })
 	watching.Go(func() { s.Leases.Listen(background, s.log) })
 	watching.Go(func() { s.Catalog.Watch(background, s.log) })
+	watching.Go(func() {
+		if err := s.Catalog.SettleDefaults(background); err != nil && background.Err() == nil {
+			s.log.WarnContext(background, "the next pass of the collector goes on with it", "error", err)
+		}
+	})
 	collecting := make(chan error, 1)
 	go func() { collecting <- s.Collector.Serve(background) }()
 

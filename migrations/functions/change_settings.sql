@@ -43,7 +43,7 @@ BEGIN
             FROM object o
             WHERE o.report_id = p_report AND o.state = 'sealed'
               AND (o.eligible_at IS NULL OR (o.fence_epoch, o.fence_counter, o.object_id) IN (
-                    SELECT object_epoch, object_counter, object_id FROM newest_versions(p_report, v_new.keep_versions + 1)))
+                    SELECT object_epoch, object_counter, object_id FROM newest_versions(p_report, greatest(v_old.keep_versions, v_new.keep_versions) + 1)))
             ORDER BY o.key
             FOR NO KEY UPDATE
         ) o;

@@ -1,7 +1,7 @@
 -- Sets the service's defaults of the reports' settings, for all instances. What follows from them for objects that were
--- published before does so bit by bit, in the passes of the collector (settle_defaults, shorten_retention): nobody has
+-- published before does so bit by bit (settle_defaults, and in the passes of the collector shorten_retention): nobody has
 -- to wait for millions of rows here.
--- Status: set, unchanged, epoch_in_doubt.
+-- Status: set, unchanged, unsettled (the reports have not all followed the last change of keep_versions: settle them first), epoch_in_doubt.
 -- Locks: the barrier, exclusively, so that no change is judged by two sets of defaults.
 CREATE OR REPLACE FUNCTION set_defaults(p_fencing text, p_publishes_per_grant text, p_retention_ms bigint, p_keep_versions integer)
 RETURNS TABLE (status text)
@@ -19,6 +19,10 @@ BEGIN
     PERFORM close_barrier();
     IF (SELECT epoch FROM enter()) IS NULL THEN
         RETURN QUERY SELECT 'epoch_in_doubt';
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM service_default WHERE settled_to IS NOT NULL AND keep_versions <> p_keep_versions) THEN
+        RETURN QUERY SELECT 'unsettled';
         RETURN;
     END IF;
     UPDATE service_default

@@ -1,8 +1,9 @@
 -- Lets the versions of up to p_limit reports follow a changed default of keep_versions, from where the last call ended:
 -- what is kept by it has no end any more, and what was kept and is not any more begins its retention, counted from the change.
--- Status: settled (all have followed), more, epoch_in_doubt, run_ended, paused.
--- Locks: the barrier (shared); the run; the reports by id; their objects by key.
-CREATE OR REPLACE FUNCTION settle_defaults(p_run bigint, p_limit integer)
+-- Status: settled (all have followed), more, epoch_in_doubt.
+-- Locks: the barrier (shared); the defaults, so that of two calls at once one goes on where the other ended; the reports by
+-- id; their objects by key.
+CREATE OR REPLACE FUNCTION settle_defaults(p_limit integer)
 RETURNS TABLE (status text)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -10,15 +11,16 @@ AS $$
 #variable_conflict use_column
 DECLARE
     d         service_default%ROWTYPE;
-    v_dry     boolean;
     v_reports text[];
 BEGIN
-    SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
-    SELECT * INTO d FROM service_default;
-    IF status IS NULL AND (v_dry OR d.settled_to IS NULL) THEN
-        status := 'settled';
+    IF (SELECT epoch FROM enter()) IS NULL THEN
+        status := 'epoch_in_doubt';
+        RETURN NEXT;
+        RETURN;
     END IF;
-    IF status IS NOT NULL THEN
+    SELECT * INTO d FROM service_default FOR NO KEY UPDATE;
+    IF d.settled_to IS NULL THEN
+        status := 'settled';
         RETURN NEXT;
         RETURN;
     END IF;

@@ -16,8 +16,9 @@ BEGIN
     WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object);
 
     IF kept_as(r, p_epoch, p_counter, p_object) IS NULL THEN
-        -- What had no end until now has been kept until now.
-        v_unkept := CASE WHEN o.eligible_at IS NULL THEN p_now ELSE coalesce(o.unkept_at, p_now) END;
+        -- What had no end until now has been kept until now; and so may have been what a changed default keeps or kept, where
+        -- the report has not followed it yet.
+        v_unkept := CASE WHEN o.eligible_at IS NULL OR is_unsettled(r) THEN p_now ELSE coalesce(o.unkept_at, p_now) END;
     END IF;
     UPDATE object
     SET unkept_at = v_unkept, eligible_at = v_unkept + (settings_of(r)).retention_ms * interval '1 millisecond'
