@@ -27,8 +27,8 @@ func TestPublishSaysWhatTheVersionShows(t *testing.T) {
 		`{"fence":"1.2","object_id":"o","metadata":{"rows":"1"}}`: {ObjectID: "o", Metadata: map[string]string{"rows": "1"}},
 	} {
 		w := play(t, success(http.StatusCreated, receipt))
-		request.Report, request.Fence, request.IdempotencyKey = "july", fence, "key 1"
-		if _, err := w.client().Publish(t.Context(), request); err != nil {
+		request.IdempotencyKey = "key 1"
+		if _, err := w.client().Granted(fence).Publish(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 		asked := w.asked()[0]
@@ -44,13 +44,13 @@ func TestPublishSaysWhatTheVersionShows(t *testing.T) {
 func TestADuplicateIsASuccessWithTheFirstReceipt(t *testing.T) {
 	t.Parallel()
 	w := play(t, success(http.StatusOK, withObject))
-	got, err := w.client().Publish(t.Context(), publication())
+	got, err := held(w.client()).Publish(t.Context(), publication())
 	if err != nil {
 		t.Fatal(err)
 	}
 	hidden := false
 	want := &client.Publication{
-		Result: "duplicate", Visible: &hidden, Report: "july", Version: 2, Fence: client.Fence{Epoch: 1, Counter: 2},
+		Result: client.Duplicate, Visible: &hidden, Report: "july", Version: 2, Fence: client.Fence{Epoch: 1, Counter: 2},
 		PublishedAt: time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC), Metadata: map[string]string{"rows": "1"},
 		Object: &client.Object{
 			ObjectID: "july.csv", Fence: client.Fence{Epoch: 1, Counter: 1}, Key: "reports/july/1.1/july.csv",
@@ -79,7 +79,7 @@ func TestADuplicateIsASuccessWithTheFirstReceipt(t *testing.T) {
 func TestSealIsAskedUnderTheObjectsOwnFence(t *testing.T) {
 	t.Parallel()
 	w := play(t, cut, success(http.StatusOK, `{"state":"sealed","size":3,"sha256":"`+digest+`","etag":"e"}`))
-	sealed, err := w.client().Seal(t.Context(), "july", client.Fence{Epoch: 1, Counter: 1}, "july.csv")
+	sealed, err := held(w.client()).Seal(t.Context(), "july.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

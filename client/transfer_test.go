@@ -28,9 +28,7 @@ func reserve(t *testing.T, storage *wire, declared client.Declaration) (*client.
 		"headers":{"Host":"storage.example.com","If-None-Match":"*","Content-Type":"text/csv","Content-Length":"3","x-amz-checksum-sha256":"sum"}}}`,
 		storage.URL)))
 	c := service.client()
-	reserved, err := c.Reserve(t.Context(), client.ReserveRequest{
-		Report: "july", Fence: client.Fence{Epoch: 1, Counter: 1}, ObjectID: "july.csv", Declaration: declared,
-	})
+	reserved, err := held(c).Reserve(t.Context(), client.ReserveRequest{ObjectID: "july.csv", Declaration: declared})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +53,7 @@ func TestReserveDeclaresWhatIsKnown(t *testing.T) {
 	w := play(t, reservation, reservation)
 	c, size := w.client(), int64(0)
 	for _, declared := range []client.Declaration{{}, {ContentType: "text/csv", Filename: "july.csv", Size: &size, SHA256: digest}} {
-		if _, err := c.Reserve(t.Context(), client.ReserveRequest{
-			Report: "july", Fence: client.Fence{Epoch: 1, Counter: 1}, ObjectID: "o", Declaration: declared,
-		}); err != nil {
+		if _, err := held(c).Reserve(t.Context(), client.ReserveRequest{ObjectID: "o", Declaration: declared}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -80,7 +76,7 @@ func TestAnUploadSendsTheSignedHeadersAndNoKey(t *testing.T) {
 	if err := os.WriteFile(path, []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.UploadFile(t.Context(), reserved, path); err != nil {
+	if err := c.SendFile(t.Context(), reserved, path); err != nil {
 		t.Fatal(err)
 	}
 	asked := storage.asked()[0]
@@ -103,7 +99,7 @@ func TestAnEmptyUploadSaysThatItIsEmpty(t *testing.T) {
 		}
 	})
 	c, reserved := reserve(t, storage, client.Declaration{})
-	if err := c.Upload(t.Context(), reserved, iotest.ErrReader(io.EOF), 0); err != nil {
+	if err := c.Send(t.Context(), reserved, iotest.ErrReader(io.EOF), 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -116,7 +112,7 @@ func TestAnUploadIsRepeatedFromWhereItsBodyStood(t *testing.T) {
 	if _, err := body.Seek(7, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Upload(t.Context(), reserved, body, 3); err != nil {
+	if err := c.Send(t.Context(), reserved, body, 3); err != nil {
 		t.Fatal(err)
 	}
 	for _, asked := range storage.asked() {
@@ -130,7 +126,7 @@ func TestABodyThatCannotBeReadAgainIsSentOnce(t *testing.T) {
 	t.Parallel()
 	storage := play(t, cut)
 	c, reserved := reserve(t, storage, client.Declaration{})
-	err := c.Upload(t.Context(), reserved, io.MultiReader(strings.NewReader("abc")), 3)
+	err := c.Send(t.Context(), reserved, io.MultiReader(strings.NewReader("abc")), 3)
 	if !errors.Is(err, client.ErrOutcomeUnknown) || asError(t, err).Attempts != 1 {
 		t.Errorf("got %v", err)
 	}
@@ -142,7 +138,7 @@ func TestABodyThatFailsIsNotTheStoragesFault(t *testing.T) {
 	c, reserved := reserve(t, storage, client.Declaration{})
 	broken := errors.New("the disk is broken")
 	body := io.MultiReader(bytes.NewReader(make([]byte, 1<<16)), iotest.ErrReader(broken))
-	err := c.Upload(t.Context(), reserved, body, 1<<17)
+	err := c.Send(t.Context(), reserved, body, 1<<17)
 	if !errors.Is(err, broken) || errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
@@ -153,7 +149,7 @@ func TestBytesThatAreThereAlreadyAreLeftToSealWhereTheirDigestIsDeclared(t *test
 	for _, declared := range []client.Declaration{{SHA256: digest}, {}} {
 		storage := play(t, cut, s3Error(http.StatusPreconditionFailed, "PreconditionFailed"))
 		c, reserved := reserve(t, storage, declared)
-		err := c.Upload(t.Context(), reserved, strings.NewReader("abc"), 3)
+		err := c.Send(t.Context(), reserved, strings.NewReader("abc"), 3)
 		if declared.SHA256 != "" && err != nil {
 			t.Errorf("declared: %v", err)
 		}
@@ -167,12 +163,12 @@ func TestARefusedUploadTellsWhyButNotTheURL(t *testing.T) {
 	t.Parallel()
 	storage := play(t, s3Error(http.StatusForbidden, "SignatureDoesNotMatch"), cut)
 	c, reserved := reserve(t, storage, client.Declaration{})
-	err := c.Upload(t.Context(), reserved, strings.NewReader("abc"), 3)
+	err := c.Send(t.Context(), reserved, strings.NewReader("abc"), 3)
 	if e := asError(t, err); !errors.Is(err, client.ErrUploadRefused) || e.Outcome != client.NotApplied ||
 		!strings.Contains(err.Error(), "SignatureDoesNotMatch") {
 		t.Errorf("got %v", err)
 	}
-	err = c.Upload(t.Context(), reserved, io.MultiReader(strings.NewReader("abc")), 3)
+	err = c.Send(t.Context(), reserved, io.MultiReader(strings.NewReader("abc")), 3)
 	if err == nil || strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("got %v", err)
 	}
@@ -183,7 +179,7 @@ func TestAStorageThatIsAwayMayHaveTakenTheBytes(t *testing.T) {
 	slow := s3Error(http.StatusServiceUnavailable, "SlowDown")
 	storage := play(t, slow, slow, slow)
 	c, reserved := reserve(t, storage, client.Declaration{})
-	err := c.Upload(t.Context(), reserved, strings.NewReader("abc"), 3)
+	err := c.Send(t.Context(), reserved, strings.NewReader("abc"), 3)
 	if !errors.Is(err, client.ErrUnavailable) || !errors.Is(err, client.ErrOutcomeUnknown) {
 		t.Errorf("got %v", err)
 	}
@@ -193,7 +189,7 @@ func TestALargeUploadAsksFirst(t *testing.T) {
 	t.Parallel()
 	storage := play(t, ok)
 	c, reserved := reserve(t, storage, client.Declaration{})
-	if err := c.Upload(t.Context(), reserved, bytes.NewReader(make([]byte, 5<<20)), 5<<20); err != nil {
+	if err := c.Send(t.Context(), reserved, bytes.NewReader(make([]byte, 5<<20)), 5<<20); err != nil {
 		t.Fatal(err)
 	}
 	if asked := storage.asked()[0]; asked.Header.Get("Expect") != "100-continue" || len(asked.Body) != 5<<20 {
