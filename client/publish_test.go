@@ -114,3 +114,78 @@ func TestReportIsTheNewestPublicationUntilItIsWithdrawn(t *testing.T) {
 		t.Errorf("asked %s", path)
 	}
 }
+
+func TestAFurtherPublishExpectsTheVersionOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	second := `{"result":"applied","report":"july","version":5,"object":null,"fence":"1.1","published_at":"2026-07-31T12:00:00Z"}`
+	w := play(
+		t,
+		success(http.StatusCreated, receipt),
+		problem(http.StatusConflict, "frozen", nil),
+		success(http.StatusCreated, second),
+		success(http.StatusOK, receipt),
+		success(http.StatusCreated, second),
+		success(http.StatusCreated, second),
+	)
+	k, five := held(w.client()), int64(5)
+	for _, request := range []client.PublishRequest{
+		{ObjectID: "a", IdempotencyKey: "first"},
+		{ObjectID: "b"},
+		{ObjectID: "b"},
+		{ObjectID: "a", IdempotencyKey: "first"}, // the same request as before, not one that expects version 5
+		{FromVersion: 1},
+		{Withdraw: true, ExpectedVersion: &five},
+	} {
+		_, _ = k.Publish(t.Context(), request) // what was sent is looked at
+	}
+	var bodies []string
+	for _, asked := range w.asked() {
+		bodies = append(bodies, asked.Body)
+	}
+	if diff := cmp.Diff([]string{
+		`{"fence":"1.1","object_id":"a"}`,
+		`{"fence":"1.1","object_id":"b","expected_version":1}`,
+		`{"fence":"1.1","object_id":"b","expected_version":1}`,
+		`{"fence":"1.1","object_id":"a"}`,
+		`{"fence":"1.1","from_version":1,"expected_version":5}`,
+		`{"fence":"1.1","withdraw":true,"expected_version":5}`,
+	}, bodies); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAfterAProxysErrorTheRepetitionIsADuplicateAndNothingWasDeleted(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		away := proxyError(status) // behind it, the publish was applied
+		w := play(t, away, away, away, success(http.StatusOK, withObject))
+		k := held(w.client())
+		_, err := k.Publish(t.Context(), publication())
+		if !errors.Is(err, client.ErrOutcomeUnknown) {
+			t.Fatalf("%d: %v", status, err)
+		}
+		repetition := publication()
+		repetition.IdempotencyKey = asError(t, err).IdempotencyKey
+		got, err := k.Publish(t.Context(), repetition)
+		if err != nil || got.Result != client.Duplicate || got.Version != 2 {
+			t.Errorf("%d: %+v, %v", status, got, err)
+		}
+		for _, asked := range w.asked() {
+			if asked.Method != http.MethodPost || asked.Header.Get("Idempotency-Key") != repetition.IdempotencyKey {
+				t.Errorf("%d: asked %v", status, asked)
+			}
+		}
+	}
+}
+
+func TestAPublishOfALeaseThatIsOverIsTheServicesToDecide(t *testing.T) {
+	t.Parallel()
+	w := play(t, success(http.StatusOK, `{"result":"released"}`), success(http.StatusOK, withObject))
+	k := held(w.client())
+	if err := k.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.Publish(t.Context(), publication()); err != nil || got.Result != client.Duplicate {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
