@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,18 +65,19 @@ func TestACapabilityIsOverOnceEitherClockSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				start, passed := time.Now(), false
+				start := time.Now()
+				var passed atomic.Bool
 				c := client.New(client.Config{
 					URL: "http://service", Margin: time.Nanosecond,
 					HTTPClient: &http.Client{Transport: inProcess{success(http.StatusCreated, granted)}},
 				})
 				c.SetClocks(func() time.Time {
-					if passed {
+					if passed.Load() {
 						return start.Add(elapsed.mono)
 					}
 					return start
 				}, func() time.Duration {
-					if passed {
+					if passed.Load() {
 						return elapsed.boot
 					}
 					return 0
@@ -84,7 +86,7 @@ func TestACapabilityIsOverOnceEitherClockSaysSo(t *testing.T) {
 				if !k.Valid() {
 					t.Fatal("not valid at once")
 				}
-				passed = true
+				passed.Store(true)
 				select {
 				case <-k.Context().Done():
 				case <-time.After(1001 * time.Millisecond): // the machine has just woken up
@@ -93,7 +95,7 @@ func TestACapabilityIsOverOnceEitherClockSaysSo(t *testing.T) {
 				if cause := context.Cause(k.Context()); !errors.Is(cause, client.ErrLeaseLost) {
 					t.Errorf("the cause is %v", cause)
 				}
-				if passed = false; k.Valid() {
+				if passed.Store(false); k.Valid() {
 					t.Errorf("valid again with %v left", k.Left())
 				}
 			})
@@ -150,9 +152,9 @@ func TestACapabilityThatWasGivenUpNeverBecomesValidAgain(t *testing.T) {
 				mux.HandleFunc("PUT /v1/reports/july/leases/a7", success(http.StatusCreated, granted))
 				mux.HandleFunc("DELETE /v1/reports/july/leases/a7", success(http.StatusOK, `{"result":"released"}`))
 				mux.HandleFunc("POST /v1/reports/july/publications", problem(http.StatusConflict, "stale_fence", nil))
-				renewals := 0
+				var renewals atomic.Int64
 				mux.HandleFunc("POST /v1/reports/july/leases/a7/renew", func(out http.ResponseWriter, in *http.Request) {
-					renewals++
+					renewals.Add(1)
 					time.Sleep(2 * time.Minute) // the answer is late, and was not waited for
 					success(http.StatusOK, `{"fence":"1.1","remaining_ms":900000}`)(out, in)
 				})
@@ -164,9 +166,9 @@ func TestACapabilityThatWasGivenUpNeverBecomesValidAgain(t *testing.T) {
 				if err := <-renewed; !errors.Is(err, client.ErrLeaseLost) {
 					t.Errorf("the renewal under way: %v", err)
 				}
-				before := renewals
-				if err := k.Renew(t.Context()); !errors.Is(err, client.ErrLeaseLost) || renewals != before {
-					t.Errorf("a renewal afterwards: %v, and %d were sent", err, renewals-before)
+				before := renewals.Load()
+				if err := k.Renew(t.Context()); !errors.Is(err, client.ErrLeaseLost) || renewals.Load() != before {
+					t.Errorf("a renewal afterwards: %v, and %d were sent", err, renewals.Load()-before)
 				}
 				if k.Valid() || k.Left() != 0 || !errors.Is(context.Cause(k.Context()), client.ErrLeaseLost) {
 					t.Errorf("valid: %v, %v left, cause %v", k.Valid(), k.Left(), context.Cause(k.Context()))
@@ -179,11 +181,11 @@ func TestACapabilityThatWasGivenUpNeverBecomesValidAgain(t *testing.T) {
 func TestALateAnswerDoesNotMoveTheDeadlineBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		renewals := 0
+		var renewals atomic.Int64
 		mux := http.NewServeMux()
 		mux.HandleFunc("PUT /v1/reports/july/leases/a7", success(http.StatusCreated, granted))
 		mux.HandleFunc("POST /v1/reports/july/leases/a7/renew", func(out http.ResponseWriter, in *http.Request) {
-			if renewals++; renewals == 1 {
+			if renewals.Add(1) == 1 {
 				time.Sleep(8 * time.Second)
 			}
 			success(http.StatusOK, `{"fence":"1.1","remaining_ms":30000}`)(out, in)
