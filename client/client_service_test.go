@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -250,4 +252,25 @@ func TestAWatchSeesThePublishItWaitedFor(t *testing.T) {
 			t.Errorf("after publish %d: %+v", n+1, got)
 		}
 	}
+}
+
+// dawdling is a transport that sends the first upload only once its URL has expired.
+type dawdling struct{ once sync.Once }
+
+func (d *dawdling) RoundTrip(in *http.Request) (*http.Response, error) {
+	if query := in.URL.Query(); query.Has("X-Amz-Expires") {
+		d.once.Do(func() {
+			signed, _ := time.Parse("20060102T150405Z", query.Get("X-Amz-Date"))
+			life, _ := strconv.Atoi(query.Get("X-Amz-Expires"))
+			<-time.After(time.Until(signed.Add(time.Duration(life+1) * time.Second)))
+		})
+	}
+	return http.DefaultTransport.RoundTrip(in)
+}
+
+func TestAnUploadURLThatExpiresBeforeItIsUsedCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := testservice.Start(t, func(c *service.Config) { c.Objects.UploadURLLife = time.Second })
+	k := grant(t, client.New(client.Config{URL: s.URL, Key: s.Worker, HTTPClient: &http.Client{Transport: &dawdling{}}}), "A")
+	upload(t, k, "july.csv", "of A")
 }

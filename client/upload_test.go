@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -197,12 +198,42 @@ func TestOtherBytesInPlaceAreNoSuccess(t *testing.T) {
 	}
 }
 
+func TestAStreamOfWhichNothingWasReadIsSentAgain(t *testing.T) {
+	t.Parallel()
+	large, long := int64(client.MaxMemory+1), strings.Repeat("x", client.MaxMemory+1)
+	request := csv(onlyRead(long))
+	request.Size = &large
+	// A refusal before the storage has asked for the body.
+	a := newStagingArea(t, s3Error(http.StatusServiceUnavailable, "SlowDown"), s3Error(http.StatusForbidden, "AccessDenied"))
+	if _, err := a.capability().Upload(t.Context(), request); err != nil || a.sent[0] != long {
+		t.Errorf("%d bytes, %v", len(a.sent[0]), err)
+	}
+}
+
+func TestAnUploadThatIsStoppedByTheLossOfItsLeaseSaysThatAlone(t *testing.T) {
+	t.Parallel()
+	ctx, lose := context.WithCancelCause(t.Context())
+	lost := fmt.Errorf("%w: for a test", client.ErrLeaseLost)
+	a := newStagingArea(t, func(_ http.ResponseWriter, in *http.Request) {
+		_, _ = io.ReadAll(in.Body)
+		lose(lost)
+		<-in.Context().Done()
+	})
+	_, err := a.capability().Upload(ctx, csv(strings.NewReader("abc")))
+	if !errors.Is(err, lost) || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAStreamThatWasCutOffIsAnUnknownOutcomeAndNoObject(t *testing.T) {
 	t.Parallel()
 	large, long := int64(client.MaxMemory+1), strings.Repeat("x", client.MaxMemory+1)
 	request := csv(onlyRead(long))
 	request.Size = &large
-	a := newStagingArea(t, cut)
+	a := newStagingArea(t, func(_ http.ResponseWriter, in *http.Request) {
+		_, _ = io.CopyN(io.Discard, in.Body, 1000)
+		panic(http.ErrAbortHandler)
+	})
 	if _, err := a.capability().Upload(t.Context(), request); !errors.Is(err, client.ErrOutcomeUnknown) {
 		t.Errorf("got %v", err)
 	}
