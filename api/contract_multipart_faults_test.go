@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -174,6 +175,40 @@ func TestASealWhoseCompletionWasNotHeardOfIsFinishedByRepeatingIt(t *testing.T) 
 			again(t, w, fence, path, parts)
 		})
 	}
+}
+
+func TestASealFindsWhatWasCompletedWhereTheStorageHasForgottenTheUpload(t *testing.T) {
+	t.Parallel()
+	var network interceptor
+	w := begin(t, network.between(t))
+	fence, content := w.grant(t, "july", "a7"), threeParts()
+	path := objectPath("july", fence, "o")
+	parts := uploadParts(t, w.DoAs(t, w.Worker, "PUT", path, multipart(content)).Want(t, 201), content)
+	network.lose(isComplete)
+	w.DoAs(t, w.Worker, "POST", path+"/seal", doc{"parts": parts}).Refused(t, 503, "unavailable")
+	network.do(func(w http.ResponseWriter, r *http.Request, next http.Handler) { // as AWS answers; some know for longer
+		if !isComplete(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "<Error><Code>NoSuchUpload</Code><Message>It is over.</Message></Error>") // a lost answer shows
+	})
+	w.seal(t, path, content, parts)
+}
+
+func TestAnUploadThatSomebodyAbortedIsIncomplete(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	fence, content := w.grant(t, "july", "a7"), threeParts()
+	path := objectPath("july", fence, "o")
+	reserved := w.DoAs(t, w.Worker, "PUT", path, multipart(content)).Want(t, 201)
+	parts := uploadParts(t, reserved, content)
+	if err := w.Storage.Open(t).AbortUploads(t.Context(), reserved.String(t, "key"), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.DoAs(t, w.Worker, "POST", path+"/seal", doc{"parts": parts}).Refused(t, 409, "object_incomplete")
 }
 
 func TestASealThatCouldNotBeWrittenDownIsFinishedByRepeatingIt(t *testing.T) {
