@@ -153,7 +153,6 @@ func TestADeclarationMustBePossible(t *testing.T) {
 		{"filename", "a\nb"},
 		{"filename", "a\x00b"},
 		{"filename", strings.Repeat("ü", 256)},
-		{"multipart", doc{"part_size": 1}},
 	} {
 		got := w.DoAs(t, w.Worker, "PUT", path, doc{c.field: c.value}).Refused(t, 400, "invalid_request")
 		if got.String(t, "field") != c.field {
@@ -234,7 +233,7 @@ func TestASealRefusesBytesThatAreNotThereOrNotTheDeclaredOnes(t *testing.T) {
 	w.stage(t, "july", fence, "gone", "hello", nil)
 	w.DoAs(t, w.Worker, "DELETE", objectPath("july", fence, "gone"), nil).Want(t, 200)
 	w.DoAs(t, w.Worker, "POST", seal("gone"), nil).Refused(t, 410, "object_gone")
-	for field, body := range map[string]any{"parts": doc{"parts": []any{}}, "body": raw("[]")} {
+	for field, body := range map[string]any{"pieces": doc{"pieces": []any{}}, "body": raw("[]")} {
 		equal(t, w.DoAs(t, w.Worker, "POST", seal("late"), body).Refused(t, 400, "invalid_request"), doc{"field": field})
 	}
 }

@@ -51,7 +51,7 @@ func readBody(c echo.Context) ([]byte, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, bodyTooLarge()
+		return nil, bodyTooLarge(tooLarge.Limit)
 	case err != nil:
 		return nil, invalid("body", "The body did not arrive completely.").because(err)
 	}

@@ -56,7 +56,10 @@ func rules() []rule {
 
 		{is: staging.ErrIDReused, status: http.StatusUnprocessableEntity, code: "object_id_reused", detail: "The object id is known under this fence with another declaration: choose a new one."},
 		{is: staging.ErrExists, status: http.StatusConflict, code: "object_exists", detail: "The object is sealed already, or was condemned: nothing more can be uploaded to it."},
+		{is: staging.ErrPartsWrong, status: http.StatusConflict, code: "object_incomplete", detail: "Parts of the object are missing, or their ETags are not those that the storage answered."},
+		{is: staging.ErrPartsNeeded, status: http.StatusConflict, code: "object_incomplete", detail: "The object is uploaded in parts: seal it first, with its parts."},
 		{is: staging.ErrIncomplete, status: http.StatusConflict, code: "object_incomplete", detail: "The object's bytes have not been uploaded yet."},
+		{is: staging.ErrNotInParts, status: http.StatusBadRequest, code: "invalid_request", detail: "The object is not uploaded in parts.", fill: partsField},
 		{is: staging.ErrMismatch, status: http.StatusUnprocessableEntity, code: "object_mismatch", detail: "The object's bytes are not the declared ones: upload them under a new object id.", fill: bothBytes},
 		{is: staging.ErrInUse, status: http.StatusConflict, code: "object_in_use", detail: "The object was published."},
 		{is: staging.ErrDamaged, status: http.StatusBadGateway, code: "object_damaged", detail: "The bytes in the storage are not those that were published."},
@@ -152,6 +155,8 @@ func bothBytes(err error, p *problem) {
 		p.with("expected", measureOf(e.Expected)).with("actual", measureOf(e.Actual))
 	}
 }
+
+func partsField(_ error, p *problem) { p.with("field", "parts") }
 
 func bothVersions(err error, p *problem) {
 	if e, ok := errors.AsType[*catalog.VersionConflictError](err); ok {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"mime"
 	"net/http"
 	"regexp"
@@ -35,17 +36,23 @@ func parseObjectID(text string) (fencing.ObjectID, error) {
 
 // declaration is what a reservation says of the bytes to come.
 type declaration struct {
-	ContentType *string `json:"content_type"`
-	Filename    *string `json:"filename"`
-	Size        *int64  `json:"size"`
-	SHA256      *string `json:"sha256"`
+	ContentType *string  `json:"content_type"`
+	Filename    *string  `json:"filename"`
+	Size        *int64   `json:"size"`
+	SHA256      *string  `json:"sha256"`
+	Multipart   *inParts `json:"multipart"`
 }
 
 var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func (d declaration) check() (staging.Declaration, error) {
 	checked := staging.Declaration{Size: d.Size}
-	if d.Size != nil && (*d.Size < 0 || *d.Size > staging.MaxUploadSize) {
+	if d.Multipart != nil {
+		checked.PartSize = d.Multipart.PartSize
+		if err := d.Multipart.check(d.Size); err != nil {
+			return checked, err
+		}
+	} else if d.Size != nil && (*d.Size < 0 || *d.Size > staging.MaxUploadSize) {
 		return checked, invalid("size", "size must be from 0 to 5368709120 bytes (5 GiB), the most that one upload takes.")
 	}
 	if d.SHA256 != nil {
@@ -95,6 +102,9 @@ func (s *Server) reserveObject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if declared.Parts, err = parsePartRange(c.QueryParam("parts"), declared); err != nil {
+		return err
+	}
 	declared.By = keyOf(c).ID
 	r, err := s.cfg.Objects.Reserve(c.Request().Context(), name, declared)
 	if err != nil {
@@ -104,21 +114,15 @@ func (s *Server) reserveObject(c echo.Context) error {
 	if r.Repeated {
 		status = http.StatusOK
 	}
-	type upload struct {
-		Method    string            `json:"method"`
-		URL       string            `json:"url"`
-		Headers   map[string]string `json:"headers"`
-		ExpiresAt time.Time         `json:"expires_at"`
-	}
 	return writeJSON(c, status, struct {
 		ObjectID fencing.ObjectID `json:"object_id"`
 		Fence    fencing.Fence    `json:"fence"`
 		Key      string           `json:"key"`
 		State    staging.State    `json:"state"`
-		Upload   upload           `json:"upload"`
+		Upload   any              `json:"upload"`
 	}{
 		ObjectID: name.Object, Fence: name.Fence, Key: r.Key, State: staging.Reserved,
-		Upload: upload{r.Upload.Method, r.Upload.URL, r.Upload.Headers, r.Upload.ExpiresAt},
+		Upload: viewUpload(r, declared),
 	})
 }
 
@@ -127,10 +131,18 @@ func (s *Server) sealObject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := decodeOptional[struct{}](c); err != nil {
+	body, err := decodeOptional[sealRequest](c)
+	if err != nil {
 		return err
 	}
-	o, err := s.cfg.Objects.Seal(c.Request().Context(), name)
+	parts, err := body.check()
+	if err != nil {
+		return err
+	}
+	o, err := s.cfg.Objects.Seal(c.Request().Context(), name, parts...)
+	if errors.Is(err, staging.ErrPartsNeeded) { // which a publish cannot name
+		return invalid("parts", "The object is uploaded in parts: name them all, each with the ETag that the storage answered.").because(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -165,6 +177,7 @@ type objectView struct {
 	Key         string           `json:"key"`
 	State       staging.State    `json:"state"`
 	Declared    measure          `json:"declared"`
+	Multipart   *inParts         `json:"multipart,omitzero"`
 	Size        *int64           `json:"size,omitzero"`
 	SHA256      string           `json:"sha256,omitzero"`
 	ETag        string           `json:"etag,omitzero"`
@@ -188,6 +201,9 @@ func viewObject(o staging.Object) objectView {
 		Report: o.Name.Report, ObjectID: o.Name.Object, Fence: o.Name.Fence, Key: o.Key, State: o.State,
 		Declared: measureOf(o.Declared), Size: o.Size, SHA256: o.SHA256, ETag: o.ETag,
 		ContentType: o.ContentType, Filename: o.Filename, ReservedAt: o.ReservedAt, SealedAt: o.SealedAt,
+	}
+	if o.PartSize != 0 {
+		v.Multipart = &inParts{PartSize: o.PartSize}
 	}
 	switch o.Verdict {
 	case "condemned", "deleted":

@@ -87,9 +87,9 @@ func invalid(field, detail string) *problem {
 }
 
 // bodyTooLarge is the 413 of a body over the limit.
-func bodyTooLarge() *problem {
+func bodyTooLarge(limit int64) *problem {
 	return newProblem(http.StatusRequestEntityTooLarge, "body_too_large",
-		fmt.Sprintf("The body is larger than %d bytes.", maxBodyBytes))
+		fmt.Sprintf("The body is larger than %d bytes.", limit))
 }
 
 // unavailable is the 503 of something that the service needs and cannot reach.

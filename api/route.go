@@ -39,6 +39,10 @@ type route struct {
 	// configured RequestTimeout; zero is that one.
 	Limit time.Duration
 
+	// Body is how many bytes a request may have where that is more than the
+	// usual; zero is the usual.
+	Body int64
+
 	// Query names the query parameters that the route knows. Any other is
 	// refused, so that a misspelt `limt` is not silently without effect.
 	Query []string
@@ -63,7 +67,7 @@ func (s *Server) handle(r route) {
 		mark(r),
 		s.limitTime(r),
 		s.authorise(r),
-		limitBody,
+		limitBody(max(r.Body, maxBodyBytes)),
 		checkQuery(r.Query),
 	}
 	s.echo.Add(r.Method, r.Path, r.Handler, middleware...)
@@ -105,15 +109,17 @@ func routeByDecodedPath(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// limitBody refuses a body over 64 KiB: at once where its length is announced,
+// limitBody refuses a body over the limit: at once where its length is announced,
 // otherwise when the reading passes the limit.
-func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		r := c.Request()
-		if r.ContentLength > maxBodyBytes {
-			return bodyTooLarge()
+func limitBody(limit int64) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			r := c.Request()
+			if r.ContentLength > limit {
+				return bodyTooLarge(limit)
+			}
+			r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
+			return next(c)
 		}
-		r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBodyBytes)
-		return next(c)
 	}
 }

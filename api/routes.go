@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/fenceline/fenceline/internal/metrics"
+	"github.com/fenceline/fenceline/staging"
 )
 
-// longestSeal bounds the requests on which the service may have to read an object's bytes once: up to 5 GiB,
-// where the storage cannot vouch for their digest.
-const longestSeal = 15 * time.Minute
+// maxPartsBytes bounds the body that names 10 000 parts with their ETags, in place of maxBodyBytes.
+const maxPartsBytes = 2 << 20
 
 // longestWaiting bounds the requests that wait for a lease to end or a report to change.
 const longestWaiting = longestWait + 30*time.Second
@@ -31,13 +31,13 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodGet, Path: report + "/lease", Role: RoleWorker, Handler: s.getLiveLease},
 		{Method: http.MethodPost, Path: report + "/lease/revoke", Role: RoleOperator, Mutates: true, Handler: s.revokeLease},
 
-		{Method: http.MethodPut, Path: object, Role: RoleWorker, Mutates: true, Handler: s.reserveObject},
-		{Method: http.MethodPost, Path: object + "/seal", Role: RoleWorker, Mutates: true, Limit: longestSeal, Handler: s.sealObject},
+		{Method: http.MethodPut, Path: object, Role: RoleWorker, Mutates: true, Query: []string{"parts"}, Handler: s.reserveObject},
+		{Method: http.MethodPost, Path: object + "/seal", Role: RoleWorker, Mutates: true, Limit: staging.LongestSeal, Body: maxPartsBytes, Handler: s.sealObject},
 		{Method: http.MethodGet, Path: object, Role: RoleWorker, Handler: s.getObject},
 		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state"), Handler: s.listObjects},
 		{Method: http.MethodDelete, Path: object, Role: RoleWorker, Mutates: true, Handler: s.discardObject},
 
-		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: longestSeal, Counted: metrics.Publish, Handler: s.publish},
+		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: staging.LongestSeal, Counted: metrics.Publish, Handler: s.publish},
 		{Method: http.MethodGet, Path: report + "/publications", Role: RoleReader, Query: pageQuery("idempotency_key"), Handler: s.listPublications},
 		{Method: http.MethodPut, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.holdVersion},
 		{Method: http.MethodDelete, Path: publication + "/hold", Role: RoleOperator, Mutates: true, Handler: s.unholdVersion},

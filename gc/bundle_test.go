@@ -81,6 +81,16 @@ type deletes struct {
 	answer func(staging.ObjectRef) error // the storage's error for one key, which stays
 	sent   func([]staging.ObjectRef)     // told of what passed every check and is sent now
 	after  func() error                  // an error stands for an answer that was lost
+	abort  func() error                  // an error keeps uploads from being aborted
+}
+
+func (d *deletes) AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error {
+	if d.abort != nil {
+		if err := d.abort(); err != nil {
+			return err
+		}
+	}
+	return d.Bucket.AbortUploads(ctx, key, beforeSend)
 }
 
 func (d *deletes) Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error) {

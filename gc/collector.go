@@ -53,6 +53,8 @@ type bucket interface {
 	Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error)
 	// Versions lists every version of a key.
 	Versions(ctx context.Context, key string) ([]staging.ObjectRef, error)
+	// AbortUploads ends every unfinished upload of a key in parts. beforeSend is as in Delete.
+	AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error
 }
 
 // Collector collects. Any number may work on one database: at most one pass is under way.

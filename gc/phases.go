@@ -98,6 +98,7 @@ type doomed struct {
 	Error           *string          `json:"error"` // why its bytes could not be deleted
 	Key             string           `json:"-"`
 	VersionID       *string          `json:"-"`
+	Unfinished      bool             `json:"-"` // there may be unfinished uploads in parts under its key
 	Size            *int64           `json:"-"`
 	CondemnedReason string           `json:"-"`
 	PurgeAfter      time.Time        `json:"-"`
@@ -108,7 +109,7 @@ type doomed struct {
 func (p *Pass) purge(ctx context.Context) error {
 	const query = `
 		SELECT report_id, fence_epoch, fence_counter, object_id, NULL::text AS error, key, version_id,
-		       coalesce(size, declared_size) AS size, condemned_reason, purge_after
+		       (part_size IS NOT NULL OR sealed_at IS NULL) AS unfinished, coalesce(size, declared_size) AS size, condemned_reason, purge_after
 		FROM object
 		WHERE state = 'condemned' AND purge_after <= fenceline_now() AND (purge_after, key) > (@after_at, @after_key)
 		  AND NOT is_frozen(report_id)
@@ -139,7 +140,8 @@ func (p *Pass) purge(ctx context.Context) error {
 	}
 }
 
-// deleteBytes asks the storage to delete the bytes of a batch, and notes in it what failed. After the request
+// deleteBytes asks the storage to delete the bytes of a batch, and to abort what uploads of them are unfinished, and
+// notes in it what failed. After the request
 // was signed, and before it is sent, the database's identity and the pass itself are looked at once more:
 // if this process is paused after that, the storage refuses the aged signature.
 func (p *Pass) deleteBytes(ctx context.Context, batch []doomed) error {
@@ -149,6 +151,9 @@ func (p *Pass) deleteBytes(ctx context.Context, batch []doomed) error {
 		if d.VersionID != nil {
 			refs[i].VersionID = *d.VersionID
 		}
+	}
+	for i := range batch { // first, since what is completed meanwhile is deleted then
+		batch[i].abortUploads(ctx, p)
 	}
 	results, err := p.collector.bucket.Delete(ctx, refs, p.mayDelete(batch))
 	if err != nil {
@@ -160,11 +165,26 @@ func (p *Pass) deleteBytes(ctx context.Context, batch []doomed) error {
 			err = p.deleteVersions(ctx, batch[i])
 		}
 		if err != nil {
-			text := err.Error()
-			batch[i].Error = &text
+			batch[i].failed(err)
 		}
 	}
 	return nil
+}
+
+// abortUploads ends what uploads of an object are unfinished, and notes in it what failed. Those of an object that was
+// not reserved in parts are its worker's own, by credentials for the storage.
+func (d *doomed) abortUploads(ctx context.Context, p *Pass) {
+	if !d.Unfinished {
+		return
+	}
+	if err := p.collector.bucket.AbortUploads(ctx, d.Key, p.mayDelete([]doomed{*d})); err != nil {
+		d.failed(err)
+	}
+}
+
+func (d *doomed) failed(err error) {
+	text := err.Error()
+	d.Error = &text
 }
 
 // deleteVersions deletes what a versioned bucket keeps of an object's key behind its delete marker.
@@ -218,7 +238,7 @@ func (p *Pass) mayDelete(batch []doomed) func(context.Context) error {
 }
 
 func (p *Pass) recordPurge(ctx context.Context, batch []doomed) error {
-	const query = `SELECT status FROM record_purge(@run, @results)`
+	const query = `SELECT status FROM record_purge(@run, @results, true)`
 	type answer struct{ Status string }
 	results, err := json.Marshal(batch)
 	if err != nil {

@@ -29,6 +29,8 @@ func july(t testing.TB) *testdb.DB {
 	for _, object := range []string{"reserved.csv", "condemned.csv", "deleted.csv"} {
 		call(t, s, "reserved", `SELECT status FROM reserve('july', 1, 2, $1, '', NULL, NULL, NULL, NULL, 3600000, 86400000, 'test')`, object)
 	}
+	call(t, s, "reserved", `SELECT status FROM reserve('july', 1, 2, 'parts.csv', '', NULL, NULL, 5, NULL, 3600000, 86400000, 'test', 5242880)`)
+	call(t, s, "recorded", `SELECT status FROM record_upload('july', 1, 2, 'parts.csv', 'u1')`)
 	call(t, s, "discarded", `SELECT status FROM discard('july', 1, 2, 'condemned.csv', 86400000)`)
 	call(t, s, "discarded", `SELECT status FROM discard('july', 1, 2, 'deleted.csv', 86400000)`)
 	db.Exec(t, `UPDATE object SET state = 'deleted', deleted_at = fenceline_now() WHERE object_id = 'deleted.csv'`)
@@ -90,6 +92,10 @@ func forbiddenStatements() map[string]forbidden {
 		"size changed":                {`UPDATE object SET size = 6 WHERE object_id = 'v1.csv'`, []string{"july", "v1.csv", "bytes may not change"}},
 		"version id changed":          {`UPDATE object SET version_id = 'other' WHERE object_id = 'v2.csv'`, []string{"july", "v2.csv", "bytes may not change"}},
 		"declaration changed":         {`UPDATE object SET declared_size = 9 WHERE object_id = 'reserved.csv'`, []string{"july", "reserved.csv", "declaration"}},
+		"part size changed":           {`UPDATE object SET part_size = 5242881 WHERE object_id = 'parts.csv'`, []string{"july", "parts.csv", "declaration"}},
+		"part size taken away":        {`UPDATE object SET part_size = NULL WHERE object_id = 'parts.csv'`, []string{"july", "parts.csv", "declaration"}},
+		"upload exchanged":            {`UPDATE object SET upload_id = 'u2' WHERE object_id = 'parts.csv'`, []string{"july", "parts.csv", "exchanged"}},
+		"upload forgotten":            {`UPDATE object SET upload_id = NULL WHERE object_id = 'parts.csv'`, []string{"july", "parts.csv", "exchanged"}},
 		"key changed":                 {`UPDATE object SET prefix = 'other/' WHERE object_id = 'reserved.csv'`, []string{"july", "reserved.csv", "name"}},
 		"visible object condemned":    {`UPDATE object SET state = 'condemned', condemned_at = now(), condemned_reason = 'superseded', purge_after = now() WHERE object_id = 'v2.csv'`, []string{"july", "v2.csv", "visible"}},
 		"visible object given a term": {`UPDATE object SET eligible_at = now() WHERE object_id = 'v2.csv'`, []string{"july", "v2.csv", "visible"}},

@@ -142,7 +142,7 @@ func TestTheServiceMayExecuteWhatItCallsAndNothingElse(t *testing.T) {
 		"create_key": false, "copy_key": false, "revoke_key": false, // of the owner's command line
 	}
 	public := map[string]bool{
-		"acquire": false, "renew": false, "release": false, "revoke_lease": false, "reserve": false, "seal": false, "discard": false,
+		"acquire": false, "renew": false, "release": false, "revoke_lease": false, "reserve": false, "record_upload": false, "seal": false, "discard": false,
 		"publish": false, "condemn": false, "record_purge": false, "forget": false, "begin_run": false, "end_run": false,
 		"continue_run": false, "touch_key": false, "verify_epoch": false, "epoch_verified": false,
 	}

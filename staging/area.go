@@ -50,31 +50,36 @@ func (a *Area) Retention() time.Duration { return a.cfg.Retention }
 // Declaration is what a worker says of its bytes before it uploads them. What it says must hold; what it
 // leaves out is found out when the object is sealed.
 type Declaration struct {
-	ContentType string // empty: readers get application/octet-stream
-	Filename    string // under which readers save it; empty: none
-	Size        *int64 // bytes, at most MaxUploadSize
-	SHA256      string // hex, lower case
-	By          string // who reserves it; not part of what is declared
+	ContentType string    // empty: readers get application/octet-stream
+	Filename    string    // under which readers save it; empty: none
+	Size        *int64    // bytes, at most MaxUploadSize, in parts at most MaxObjectSize
+	SHA256      string    // hex, lower case
+	PartSize    int64     // bytes of each part but the last; 0: it is uploaded as a whole. Size is known then
+	Parts       PartRange // whose uploads are to be signed; not part of what is declared
+	By          string    // who reserves it; not part of what is declared
 }
 
 // Reservation is a reserved object, and the right to upload its bytes once.
 type Reservation struct {
 	Key      string
 	Upload   Upload
-	Repeated bool // it had been reserved before, with the same declaration
+	Parts    []PartUpload // instead of Upload, of an object in parts
+	Repeated bool         // it had been reserved before, with the same declaration
 }
 
 // Reserve makes an object known under a fence that is not stale, before any byte of it is uploaded, and
-// signs the upload. Errors: fencing.ErrReportNotFound, fencing.ErrFrozen, fencing.ErrStaleFence, fencing.ErrNotGranted,
+// signs the upload: as a whole, or those of its parts that are wanted. Errors: fencing.ErrReportNotFound, fencing.ErrFrozen, fencing.ErrStaleFence, fencing.ErrNotGranted,
 // fencing.ErrLeaseNotLive, ErrIDReused, ErrExists, ErrStorageUnavailable, database.ErrUnavailable.
 func (a *Area) Reserve(ctx context.Context, name fencing.ObjectName, d Declaration) (Reservation, error) {
-	r, err := a.reserve(ctx, name, d)
-	if err == nil {
+	r, uploadID, err := a.reserve(ctx, name, d)
+	switch {
+	case err != nil:
+	case d.PartSize != 0:
+		r.Parts, err = a.partUploads(ctx, name, r, uploadID, d)
+	default:
 		r.Upload, err = a.bucket.PresignPut(ctx, r.Key,
 			PutDeclaration{ContentType: d.ContentType, Size: d.Size, SHA256: d.SHA256}, a.cfg.UploadURLLife)
-		if err != nil { // the object is reserved; repeating the request gets its URL
-			err = &database.UnavailableError{Outcome: database.Unknown, Cause: err}
-		}
+		err = afterReserving(err)
 	}
 	if err != nil {
 		return Reservation{}, fmt.Errorf("reserve object %q of %q: %w", name.Object, name.Report, err)
@@ -82,42 +87,51 @@ func (a *Area) Reserve(ctx context.Context, name fencing.ObjectName, d Declarati
 	return r, nil
 }
 
-func (a *Area) reserve(ctx context.Context, name fencing.ObjectName, d Declaration) (Reservation, error) {
+// afterReserving is the error of what failed in the storage once the object was reserved: repeating the request gets
+// its URLs.
+func afterReserving(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &database.UnavailableError{Outcome: database.Unknown, Cause: err}
+}
+
+// reserve also tells the upload in parts, if one is known.
+func (a *Area) reserve(ctx context.Context, name fencing.ObjectName, d Declaration) (r Reservation, uploadID string, err error) {
 	const query = `
-		SELECT status, reason, highest_epoch, highest_counter, granted_epoch, granted_counter, key
+		SELECT status, reason, highest_epoch, highest_counter, granted_epoch, granted_counter, key, upload_id
 		FROM reserve(@report, @epoch, @counter, @object, @prefix, nullif(@content_type, ''), nullif(@filename, ''),
-		             @size, @sha256, @upload_life_ms, @retention_ms, @by)`
+		             @size, @sha256, @upload_life_ms, @retention_ms, @by, nullif(@part_size, 0))`
 	type answer struct {
 		Status string
 		fencing.Verdict
-		Key *string
+		Key      *string
+		UploadID *string
 	}
 	digest, err := hex.DecodeString(d.SHA256)
 	if err != nil {
-		return Reservation{}, fmt.Errorf("decode digest: %w", err)
+		return Reservation{}, "", fmt.Errorf("decode digest: %w", err)
 	}
 	args := nameArgs(name)
 	args["prefix"], args["content_type"], args["filename"], args["size"] = a.cfg.Prefix, d.ContentType, d.Filename, d.Size
-	args["sha256"], args["by"] = orNULL(digest), d.By
+	args["sha256"], args["by"], args["part_size"] = orNULL(digest), d.By, d.PartSize
 	args["upload_life_ms"] = a.cfg.UploadURLLife.Milliseconds()
 	args["retention_ms"] = a.cfg.Retention.Milliseconds()
 
 	got, err := database.Change[answer](ctx, a.pool, query, args)
 	if err != nil {
-		return Reservation{}, err
+		return Reservation{}, "", err
 	}
 	switch got.Status {
 	case "reserved", "reserved_again":
-		return Reservation{Key: *got.Key, Repeated: got.Status == "reserved_again"}, nil
+		return Reservation{Key: *got.Key, Repeated: got.Status == "reserved_again"}, orEmpty(got.UploadID), nil
 	case "object_id_reused":
-		return Reservation{}, ErrIDReused
-	case "object_exists":
-		return Reservation{}, ErrExists
+		return Reservation{}, "", ErrIDReused
 	}
 	if err := got.Err(got.Status, name.Fence); err != nil {
-		return Reservation{}, err
+		return Reservation{}, "", err
 	}
-	return Reservation{}, statusError(got.Status)
+	return Reservation{}, "", statusError(got.Status)
 }
 
 // Discard condemns an object that was never published, and tells its state then; repeated it does nothing. No fence is compared: the
@@ -169,6 +183,8 @@ func statusError(status string) error {
 		return fencing.ErrFrozen
 	case "object_gone":
 		return fencing.ErrObjectGone
+	case "object_exists":
+		return ErrExists
 	default:
 		return fmt.Errorf("unexpected status %q", status)
 	}

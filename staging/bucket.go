@@ -60,6 +60,10 @@ const (
 	// stallTimeout bounds the silence between two bytes of an answer. It is no
 	// limit to a slow download that goes on.
 	stallTimeout = 30 * time.Second
+
+	// joinTimeout is both of these for the completion of an upload in parts: some servers copy all the bytes before
+	// they answer, and say nothing meanwhile.
+	joinTimeout = 10 * time.Minute
 )
 
 // Bucket is the storage that holds the bytes of objects: one bucket of an
@@ -70,6 +74,7 @@ type Bucket struct {
 	prefix      string
 	endpoint    string
 	client      *s3.Client
+	patient     aws.HTTPClient // for what may take joinTimeout
 	presigner   *s3.PresignClient
 	credentials aws.CredentialsProvider
 }
@@ -104,6 +109,7 @@ func OpenBucket(ctx context.Context, cfg BucketConfig) (*Bucket, error) {
 		prefix:      cfg.Prefix,
 		endpoint:    cfg.Endpoint,
 		client:      s3.NewFromConfig(loaded, atEndpoint(cfg.Endpoint), measured(cfg.Metrics)),
+		patient:     patientClient(loaded.HTTPClient),
 		presigner:   s3.NewPresignClient(s3.NewFromConfig(loaded, atEndpoint(public))),
 		credentials: loaded.Credentials,
 	}, nil
@@ -116,6 +122,17 @@ func storageHTTPClient() *awshttp.BuildableClient {
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
 		WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = headerTimeout }).
 		WithReadTimeout(stallTimeout)
+}
+
+// patientClient is client, with whatever the environment has made of it, for what may take joinTimeout.
+func patientClient(client aws.HTTPClient) aws.HTTPClient {
+	known, ok := client.(*awshttp.BuildableClient)
+	if !ok {
+		return client
+	}
+	return known.
+		WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = joinTimeout }).
+		WithReadTimeout(joinTimeout)
 }
 
 // atEndpoint points a client at endpoint. Any endpoint, also one from the

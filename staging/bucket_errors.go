@@ -58,11 +58,11 @@ func storageErrorKind(err error) error {
 	return nil
 }
 
-// isMissing tells a missing key from a missing bucket, which is a fault of the
+// isMissing tells a missing key, or upload in parts, from a missing bucket, which is a fault of the
 // configuration. (An answer to HEAD has no body to tell them by: NotFound.)
 func isMissing(err error) bool {
 	switch codeOf(err) {
-	case "NoSuchKey", "NoSuchVersion", "NotFound":
+	case "NoSuchKey", "NoSuchVersion", "NoSuchUpload", "NotFound":
 		return true
 	}
 	return false

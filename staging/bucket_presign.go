@@ -66,13 +66,18 @@ func (b *Bucket) PresignPut(ctx context.Context, key string, declared PutDeclara
 	if err != nil {
 		return Upload{}, fmt.Errorf("presign upload of %q: %w", key, err)
 	}
+	return Upload{Method: signed.Method, URL: signed.URL, Headers: headersToSend(signed), ExpiresAt: expiresAt}, nil
+}
+
+// headersToSend are the signed headers that a client does not send by itself.
+func headersToSend(signed *v4.PresignedHTTPRequest) map[string]string {
 	headers := make(map[string]string, len(signed.SignedHeader))
 	for name := range signed.SignedHeader {
 		headers[name] = signed.SignedHeader.Get(name)
 	}
 	delete(headers, "Host") // part of the URL
 	delete(headers, "Content-Length")
-	return Upload{Method: signed.Method, URL: signed.URL, Headers: headers, ExpiresAt: expiresAt}, nil
+	return headers
 }
 
 func (b *Bucket) putInput(key string, declared PutDeclaration) (*s3.PutObjectInput, error) {

@@ -64,13 +64,18 @@ func TestBucketTrustsTheBundleOfTheEnvironment(t *testing.T) {
 	b.Config.Endpoint = server.URL
 	t.Setenv("AWS_CA_BUNDLE", bundle)
 
-	stat, err := b.Open(t).Head(t.Context(), "reports/july/1.1/july.csv", "")
+	opened := b.Open(t)
+	stat, err := opened.Head(t.Context(), "reports/july/1.1/july.csv", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if stat.ETag != etag {
 		t.Errorf("got ETag %s, want %s", stat.ETag, etag)
 	}
+	const key = "reports/july/1.1/parts.csv"
+	upload, err := opened.CreateUpload(t.Context(), key, "")
+	must(t, "create upload", err)
+	wantError(t, opened.CompleteUpload(t.Context(), key, upload, []staging.Part{{Number: 1, ETag: "x"}}), staging.ErrNotCompleted)
 }
 
 func TestMissingCredentialsAreAnUnavailableStorage(t *testing.T) {

@@ -14,6 +14,16 @@ var ErrExists = errors.New("the object exists already")
 // ErrIncomplete reports that an object's bytes have not been uploaded yet.
 var ErrIncomplete = errors.New("the object's bytes are not there yet")
 
+// ErrPartsNeeded reports that an object in parts was to be sealed without them, and nothing has completed it yet. It
+// is ErrIncomplete.
+var ErrPartsNeeded = fmt.Errorf("%w: its parts are needed", ErrIncomplete)
+
+// ErrPartsWrong reports that parts are missing, or are not those that were uploaded. It is ErrIncomplete.
+var ErrPartsWrong = fmt.Errorf("%w: parts are missing or others", ErrIncomplete)
+
+// ErrNotInParts reports parts of an object that was not declared to be uploaded in parts.
+var ErrNotInParts = errors.New("the object is not uploaded in parts")
+
 // ErrMismatch reports that the bytes are not those that were declared.
 var ErrMismatch = errors.New("the object's bytes are not the declared ones")
 

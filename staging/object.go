@@ -38,6 +38,8 @@ type Object struct {
 	ContentType string
 	Filename    string
 	Declared    Bytes
+	PartSize    int64  // of an object that is uploaded in parts
+	UploadID    string // of its upload in parts, once that is known
 	Size        *int64 // known once it is sealed
 	SHA256      string // hex, known once it is sealed
 	ETag        string // as the storage writes it, known once it is sealed
@@ -65,6 +67,8 @@ type objectRow struct {
 	Filename       *string
 	DeclaredSize   *int64
 	DeclaredSha256 []byte
+	PartSize       int64
+	UploadID       *string
 	Size           *int64
 	Sha256         []byte
 	Etag           *string
@@ -79,7 +83,7 @@ type objectRow struct {
 
 const selectObjects = `
 	SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.state, o.content_type, o.filename,
-	       o.declared_size, o.declared_sha256, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at,
+	       o.declared_size, o.declared_sha256, coalesce(o.part_size, 0) AS part_size, o.upload_id, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at,
 	       coalesce(o.checked_epoch = (SELECT max(epoch) FROM epoch), false) AS checked,
 	       x.verdict, x.reason, x.until
 	FROM object o
@@ -137,7 +141,8 @@ func (r objectRow) object() Object {
 		},
 		Key: r.Key, State: r.State, ContentType: orEmpty(r.ContentType), Filename: orEmpty(r.Filename),
 		Declared: Bytes{Size: r.DeclaredSize, SHA256: hex.EncodeToString(r.DeclaredSha256)},
-		Size:     r.Size, SHA256: hex.EncodeToString(r.Sha256), ETag: orEmpty(r.Etag), VersionID: orEmpty(r.VersionID),
+		PartSize: r.PartSize, UploadID: orEmpty(r.UploadID),
+		Size: r.Size, SHA256: hex.EncodeToString(r.Sha256), ETag: orEmpty(r.Etag), VersionID: orEmpty(r.VersionID),
 		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt,
 		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, checked: r.Checked,
 	}

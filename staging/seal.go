@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
@@ -13,12 +14,15 @@ import (
 // Seal looks at the bytes in the storage and writes down what they are; from then on the object is these
 // bytes and no others. Repeated it answers the same. An object that was sealed in an older epoch is looked at
 // again, since the database may remember more or less than the bucket holds.
-// It makes nothing visible, so it compares no fence. Errors: fencing.ErrObjectNotFound, fencing.ErrFrozen, ErrIncomplete,
-// ErrMismatch (*MismatchError), fencing.ErrObjectGone, ErrStorageUnavailable, database.ErrUnavailable.
-func (a *Area) Seal(ctx context.Context, name fencing.ObjectName) (Object, error) {
+// An object in parts is made of them first: parts are all of its parts, in any order. Without them it is sealed if
+// its bytes are there already.
+// It makes nothing visible, so it compares no fence. Errors: fencing.ErrObjectNotFound, fencing.ErrFrozen, ErrIncomplete (also as
+// ErrPartsNeeded and ErrPartsWrong), ErrNotInParts, ErrMismatch (*MismatchError), fencing.ErrObjectGone,
+// ErrStorageUnavailable, database.ErrUnavailable.
+func (a *Area) Seal(ctx context.Context, name fencing.ObjectName, parts ...Part) (Object, error) {
 	o, err := a.Object(ctx, name)
 	if err == nil {
-		o, err = a.seal(ctx, o)
+		o, err = a.seal(ctx, o, parts)
 	}
 	if err != nil {
 		return Object{}, fmt.Errorf("seal object %q of %q: %w", name.Object, name.Report, err)
@@ -26,18 +30,39 @@ func (a *Area) Seal(ctx context.Context, name fencing.ObjectName) (Object, error
 	return o, nil
 }
 
-func (a *Area) seal(ctx context.Context, o Object) (Object, error) {
+func (a *Area) seal(ctx context.Context, o Object, parts []Part) (Object, error) {
 	switch {
+	case len(parts) > 0 && o.PartSize == 0:
+		return Object{}, ErrNotInParts
 	case o.State == Condemned || o.State == Deleted:
 		return Object{}, fencing.ErrObjectGone
 	case o.State == Sealed && o.checked:
 		return o, nil
 	}
+	inParts := o.PartSize != 0 && o.State == Reserved
+	if inParts {
+		if err := a.complete(ctx, o, parts); err != nil {
+			return Object{}, err
+		}
+	}
 	seen, err := a.look(ctx, o)
 	if err != nil {
 		return Object{}, err
 	}
+	if inParts { // no other upload of the key can become anything; sealed, it may stay for years before they are looked for
+		if err := a.bucket.AbortUploads(ctx, o.Key, nil); err != nil {
+			return Object{}, err
+		}
+	}
 	return a.writeSeal(ctx, o, seen)
+}
+
+// LongestSeal is how long a seal may take: that of the largest object, which is completed first.
+var LongestSeal = readLimit(MaxObjectSize) + maxAttempts*joinTimeout
+
+// readLimit bounds the reading of size bytes for their digest: three minutes a GiB, which is not quite 6 MB a second.
+func readLimit(size int64) time.Duration {
+	return max(15*time.Minute, time.Duration(size>>30)*3*time.Minute)
 }
 
 // look asks the storage what it holds for o, and compares it with what o was declared or sealed as. Where the
@@ -64,6 +89,8 @@ func (a *Area) look(ctx context.Context, o Object) (Stat, error) {
 		seen.SHA256 = o.SHA256 // the same bytes as then
 	}
 	if seen.SHA256 == "" {
+		ctx, cancel := context.WithTimeout(ctx, readLimit(seen.Size))
+		defer cancel()
 		seen.SHA256, _, err = a.bucket.Digest(ctx, o.Key, seen.VersionID, seen.ETag)
 	}
 	if errors.Is(err, ErrNoBytes) || errors.Is(err, ErrBytesChanged) {

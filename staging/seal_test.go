@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/database"
@@ -51,6 +52,16 @@ func TestSealWritesDownWhatIsThere(t *testing.T) {
 				t.Errorf("sealed again it is %+v, want the same", again)
 			}
 		})
+	}
+}
+
+func TestTheTimeForASealGrowsWithItsObject(t *testing.T) {
+	t.Parallel()
+	const slow = 6_000_000 // bytes a second
+	for _, size := range []int64{0, 1 << 30, 20 << 30, staging.MaxObjectSize} {
+		if limit := staging.ReadLimit(size); limit.Seconds()*slow < float64(size) || limit < 15*time.Minute || limit > staging.LongestSeal {
+			t.Errorf("%d bytes may take %v, of at most %v", size, limit, staging.LongestSeal)
+		}
 	}
 }
 

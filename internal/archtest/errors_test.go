@@ -18,6 +18,7 @@ func neverAnswered() map[string]string {
 		"database.ErrEpochInDoubt": "it is an ErrUnavailable",
 		"staging.ErrNoBytes":       "the area turns it into ErrIncomplete, or ErrDamaged where it was sealed",
 		"staging.ErrBytesChanged":  "the area turns it into ErrDamaged",
+		"staging.ErrNotCompleted":  "the area turns it into ErrPartsWrong",
 		"staging.ErrOverwrites":    "it stops the start",
 		"staging.ErrListingBroken": "no route lists the bucket",
 		"staging.ErrForeignBucket": "stops the service before it listens",

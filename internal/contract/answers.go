@@ -145,8 +145,10 @@ func largeBody(w *Walk) {
 	large := strings.Repeat(" ", 64<<10) + "{"
 	w.See(w.Worker("PUT", "leases/a7", raw(large)))
 	w.See(w.Worker("PUT", "leases/a7", struct{ io.Reader }{strings.NewReader(large)})) // of unknown length
+	w.See(w.Worker("POST", object("1.1", "o1")+"/seal", raw(strings.Repeat(" ", 2<<20)+"{")))
 	exactly := `{"nonsense":"` + strings.Repeat("x", 64<<10-15) + `"}`
 	w.Want(w.Worker("PUT", "leases/a7", raw(exactly)), 400)
+	w.Want(w.Worker("POST", object("1.1", "o1")+"/seal", raw(large+"}")), 400)
 }
 
 func otherMediaType(w *Walk) {

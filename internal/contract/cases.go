@@ -7,7 +7,7 @@ func Cases() []Case {
 	return slices.Concat(
 		wordCases(), answerCases(), outageCases(), listCases(), keyCases(),
 		acquireCases(), renewCases(), releaseCases(), leaseCases(),
-		reserveCases(), sealCases(), objectCases(), discardCases(),
+		reserveCases(), reservePartsCases(), sealCases(), sealPartsCases(), objectCases(), discardCases(),
 		beforeCases(), publishCases(), publishableCases(), historyCases(),
 		resolveCases(), contentCases(), reportCases(),
 		settingsCases(), revokeCases(), holdCases(), eraseCases(), refusalCases(),

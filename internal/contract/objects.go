@@ -174,6 +174,7 @@ func objectCases() []Case {
 	const table = "Looking at objects"
 	return []Case{
 		{Table: table, Row: `200 {"state","key"`, Steps: lookAtObject},
+		{Table: table, Row: `200 {"state","multipart"`, Steps: lookAtParts},
 		{Table: table, Row: `200 {"state":"condemned"`, Steps: lookAtCondemned},
 		{Table: table, Row: `200 {"state":"deleted"}`, Alone: true, Steps: lookAtDeleted},
 		{Table: table, Row: `200 {"items"}`, Steps: lookAtObjects},
@@ -192,6 +193,14 @@ func lookAtObject(w *Walk) {
 		eligible, _ := got.Raw("eligible_at")
 		w.Check((eligible == "null") == (id == "o2"), "%s: eligible_at %s", id, eligible)
 	}
+}
+
+func lookAtParts(w *Walk) {
+	fence := w.grant("a7")
+	w.Want(w.reserve(fence, "o1", inParts("hello")), 201)
+	got := w.See(w.Worker("GET", object(fence, "o1"), nil))
+	multipart, _ := got.Raw("multipart")
+	w.Check(multipart == `{"part_size":5242880}`, "multipart is %s", multipart)
 }
 
 func lookAtCondemned(w *Walk) {

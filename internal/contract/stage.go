@@ -58,20 +58,27 @@ func (w *Walk) reserve(fence, id string, declared body) Answer {
 
 // upload sends bytes as a worker does that knows nothing of S3: the method, the URL and the headers that it was told.
 func (w *Walk) upload(reserved Answer, content string) (status int) {
-	var told struct {
-		Upload struct {
-			Method, URL string
-			Headers     map[string]string
-		}
-	}
+	var told struct{ Upload signed }
 	if err := json.Unmarshal(reserved.Body, &told); err != nil {
 		w.Stop("the reservation cannot be read: %v", err)
 	}
-	request, err := w.request(told.Upload.Method, told.Upload.URL, strings.NewReader(content))
+	status, _ = w.put(told.Upload, content)
+	return status
+}
+
+// signed is a presigned request, as an answer tells it.
+type signed struct {
+	Method, URL string
+	Headers     map[string]string
+}
+
+// put sends a presigned request.
+func (w *Walk) put(told signed, content string) (status int, etag string) {
+	request, err := w.request(told.Method, told.URL, strings.NewReader(content))
 	if err != nil {
 		w.Stop("the upload URL: %v", err)
 	}
-	for name, value := range told.Upload.Headers {
+	for name, value := range told.Headers {
 		request.Header.Set(name, value)
 	}
 	response, err := w.client.Do(request)
@@ -80,7 +87,7 @@ func (w *Walk) upload(reserved Answer, content string) (status int) {
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body) // the status is what counts
-	return response.StatusCode
+	return response.StatusCode, response.Header.Get("ETag")
 }
 
 // stage reserves an object and uploads its bytes.

@@ -22,7 +22,10 @@ func (m *Metrics) declareStorage() {
 		Name: "fenceline_storage_calls_total",
 		Help: "Calls of the storage, all attempts of one together. Signing a URL is none. Each start races 20 creates of one key, of which 19 are to end as precondition_failed.",
 	}, []string{"operation", "result"})
-	for _, operation := range []string{"DeleteObjects", "GetObject", "HeadObject", "ListObjectVersions", "ListObjectsV2", "PutObject"} {
+	for _, operation := range []string{
+		"AbortMultipartUpload", "CompleteMultipartUpload", "CreateMultipartUpload", "DeleteObjects", "GetObject", "HeadObject",
+		"ListMultipartUploads", "ListObjectVersions", "ListObjectsV2", "PutObject",
+	} {
 		for _, result := range []StorageResult{
 			StorageOK, StorageNotFound, StoragePreconditionFailed, StorageThrottled, StorageTimeout, StorageInterrupted, StorageError,
 		} {

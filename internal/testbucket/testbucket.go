@@ -130,6 +130,33 @@ func (b *Bucket) PutMultipart(t testing.TB, key, body string) (etag string) {
 	return aws.ToString(out.ETag)
 }
 
+// Uploads lists the unfinished uploads in parts, as "key upload".
+func (b *Bucket) Uploads(t testing.TB) []string {
+	t.Helper()
+	var all []string
+	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: b.name()})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(callContext(t))
+		if err != nil {
+			t.Fatalf("list uploads: %v", err)
+		}
+		for _, u := range page.Uploads {
+			all = append(all, aws.ToString(u.Key)+" "+aws.ToString(u.UploadId))
+		}
+	}
+	return all
+}
+
+// BeginUpload begins an upload of key in parts that nobody knows of, and returns its id.
+func (b *Bucket) BeginUpload(t testing.TB, key string) string {
+	t.Helper()
+	out, err := b.client.CreateMultipartUpload(callContext(t), &s3.CreateMultipartUploadInput{Bucket: b.name(), Key: aws.String(key)})
+	if err != nil {
+		t.Fatalf("begin upload of %q: %v", key, err)
+	}
+	return aws.ToString(out.UploadId)
+}
+
 // Get returns the bytes under key.
 func (b *Bucket) Get(t testing.TB, key string) string {
 	t.Helper()

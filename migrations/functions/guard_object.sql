@@ -1,5 +1,5 @@
 -- An object goes reserved, sealed, condemned, deleted, and never back; its name and declaration never
--- change, its digest not once it is sealed; and what is visible is not condemned.
+-- change, its upload in parts not once it is known, its digest not once it is sealed; and what is visible is not condemned.
 CREATE OR REPLACE FUNCTION guard_object() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -14,11 +14,13 @@ BEGIN
             v_wrong := 'a version goes by its name, and must never show other bytes';
         END IF;
     ELSIF (NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id, NEW.prefix, NEW.content_type, NEW.filename,
-        NEW.declared_size, NEW.declared_sha256, NEW.reserved_at)
+        NEW.declared_size, NEW.declared_sha256, NEW.part_size, NEW.reserved_at)
        IS DISTINCT FROM
        (OLD.report_id, OLD.fence_epoch, OLD.fence_counter, OLD.object_id, OLD.prefix, OLD.content_type, OLD.filename,
-        OLD.declared_size, OLD.declared_sha256, OLD.reserved_at) THEN
+        OLD.declared_size, OLD.declared_sha256, OLD.part_size, OLD.reserved_at) THEN
         v_wrong := 'its name and declaration may not change';
+    ELSIF OLD.upload_id IS NOT NULL AND NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
+        v_wrong := 'its upload in parts is known, and may not be exchanged';
     ELSIF OLD.sealed_at IS NOT NULL AND (NEW.size, NEW.sha256, NEW.etag, NEW.version_id, NEW.sealed_at)
           IS DISTINCT FROM (OLD.size, OLD.sha256, OLD.etag, OLD.version_id, OLD.sealed_at) THEN
         v_wrong := 'it is sealed: its bytes may not change';

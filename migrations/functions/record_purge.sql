@@ -1,9 +1,11 @@
 -- Writes down what the storage answered to a batch of deletes. p_results is a JSON array of report_id,
 -- fence_epoch, fence_counter, object_id, error (null: the bytes are gone). A delete that failed is tried
 -- again after a pause that doubles each time, up to six hours.
+-- An object in parts is gone only once its unfinished uploads are aborted as well: whoever does not do that
+-- (p_aborts) cannot mark it as deleted.
 -- Status: recorded, epoch_in_doubt, run_ended.
 -- Locks: the barrier (shared), the run, the objects by key. No report: what is condemned stays condemned.
-CREATE OR REPLACE FUNCTION record_purge(p_run bigint, p_results jsonb)
+CREATE OR REPLACE FUNCTION record_purge(p_run bigint, p_results jsonb, p_aborts boolean DEFAULT false)
 RETURNS TABLE (status text)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -13,6 +15,7 @@ DECLARE
     v_dry     boolean;
     v_now     timestamptz;
     v_deleted boolean;
+    v_error   text;
     x         record;
 BEGIN
     SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
@@ -30,7 +33,9 @@ BEGIN
         ORDER BY o.key
         FOR NO KEY UPDATE OF o
     LOOP
-        v_deleted := x.error IS NULL;
+        v_error := coalesce(x.error, CASE WHEN (x.o).part_size IS NOT NULL AND NOT p_aborts
+                                          THEN 'this release of the collector does not abort unfinished uploads' END);
+        v_deleted := v_error IS NULL;
         IF NOT v_dry THEN
             UPDATE object
             SET state = CASE WHEN v_deleted THEN 'deleted' ELSE state END,
@@ -47,7 +52,7 @@ BEGIN
             delete_failed = delete_failed + (NOT v_deleted)::integer
         WHERE run_id = p_run;
         PERFORM note_in_ledger(p_run, x.o, CASE WHEN v_deleted THEN 'deleted' ELSE 'delete_failed' END,
-                               (x.o).condemned_reason, x.error, v_now);
+                               (x.o).condemned_reason, v_error, v_now);
     END LOOP;
     status := 'recorded';
     RETURN NEXT;

@@ -1,15 +1,17 @@
 -- Reserves an object under a fence, before any byte of it is uploaded, so that whatever is uploaded is
 -- known from the start and goes if it is never published. Repeated with the same declaration it hands
--- out a further upload URL, while the object is still reserved.
+-- out a further upload URL, while the object is still reserved. What is uploaded in parts has a part size, and tells
+-- its upload in the storage once record_upload has written that down.
 -- Status: reserved, reserved_again, object_id_reused, object_exists, stale_fence, fence_not_granted,
 -- lease_not_live, frozen, report_not_found, epoch_in_doubt.
 -- Locks: the barrier (shared), the report's row, the object's row.
 CREATE OR REPLACE FUNCTION reserve(
     p_report text, p_epoch integer, p_counter bigint, p_object text, p_prefix text,
     p_content_type text, p_filename text, p_size bigint, p_sha256 bytea,
-    p_upload_life_ms bigint, p_retention_ms bigint, p_by text)
+    p_upload_life_ms bigint, p_retention_ms bigint, p_by text,
+    p_part_size bigint DEFAULT NULL) -- programs that know of no parts leave it out
 RETURNS TABLE (status text, reason text, highest_epoch integer, highest_counter bigint,
-               granted_epoch integer, granted_counter bigint, state text, key text)
+               granted_epoch integer, granted_counter bigint, state text, key text, upload_id text)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
@@ -61,14 +63,14 @@ BEGIN
         status := 'object_exists';
     ELSIF o.object_id IS NULL THEN
         INSERT INTO object (report_id, fence_epoch, fence_counter, object_id, prefix, state, content_type, filename,
-                            declared_size, declared_sha256, reserved_at, upload_until, eligible_at)
+                            declared_size, declared_sha256, part_size, reserved_at, upload_until, eligible_at)
         VALUES (p_report, p_epoch, p_counter, p_object, p_prefix, 'reserved', p_content_type, p_filename,
-                p_size, p_sha256, v_now, v_now + p_upload_life_ms * interval '1 millisecond',
+                p_size, p_sha256, p_part_size, v_now, v_now + p_upload_life_ms * interval '1 millisecond',
                 v_now + p_retention_ms * interval '1 millisecond')
         RETURNING * INTO o;
         status := 'reserved';
-    ELSIF (o.content_type, o.filename, o.declared_size, o.declared_sha256)
-          IS DISTINCT FROM (p_content_type, p_filename, p_size, p_sha256) THEN
+    ELSIF (o.content_type, o.filename, o.declared_size, o.declared_sha256, o.part_size)
+          IS DISTINCT FROM (p_content_type, p_filename, p_size, p_sha256, p_part_size) THEN
         status := 'object_id_reused';
     ELSIF o.state <> 'reserved' THEN
         status := 'object_exists';
@@ -81,6 +83,7 @@ BEGIN
     END IF;
     state := o.state;
     key := o.key;
+    upload_id := o.upload_id;
     RETURN NEXT;
 END
 $$;

@@ -1,0 +1,4 @@
+package staging
+
+// ReadLimit is readLimit, for tests.
+var ReadLimit = readLimit
