@@ -12,7 +12,21 @@ type instant struct {
 // readClock is the present moment.
 func readClock() instant { return instant{mono: time.Now(), boot: sinceBoot()} }
 
-// since is how long ago start was, by the clock that says more.
-func (i instant) since(start instant) time.Duration {
-	return max(i.mono.Sub(start.mono), i.boot-start.boot)
+// plus is the moment that lies d later on both clocks.
+func (i instant) plus(d time.Duration) instant {
+	return instant{mono: i.mono.Add(d), boot: i.boot + d}
+}
+
+// until is how long it is from i to then, by the clock that says less.
+func (i instant) until(then instant) time.Duration {
+	return min(then.mono.Sub(i.mono), then.boot-i.boot)
+}
+
+// latest is, on each clock, the later of two moments.
+func latest(a, b instant) instant {
+	if b.mono.After(a.mono) {
+		a.mono = b.mono
+	}
+	a.boot = max(a.boot, b.boot)
+	return a
 }

@@ -26,6 +26,7 @@ type call struct {
 	body     any // encoded as JSON; nil: no body
 	mutating bool
 	waits    time.Duration // how long the service is asked to wait
+	patience time.Duration // if not 0: no attempt lasts longer
 
 	idempotencyKey string // for errors: under which the caller may repeat it
 }
@@ -51,7 +52,11 @@ func exchange[T any](ctx context.Context, c *Client, request call) (T, answer, e
 		payload = encoded
 	}
 	err := c.persist(ctx, request, func(ctx context.Context) *Error {
-		ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout+request.waits)
+		timeout := c.config.AttemptTimeout + request.waits
+		if request.patience > 0 {
+			timeout = min(timeout, request.patience)
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		got = answer{sentAt: c.now()}
 		response, failure := c.send(ctx, request, payload)

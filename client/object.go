@@ -2,14 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
 
 // ReserveRequest announces an object before any of its bytes is uploaded.
 type ReserveRequest struct {
-	Report   string
-	Fence    Fence  // of the caller's lease
 	ObjectID string // chosen by the caller, one for each object of a grant
 	Declaration
 }
@@ -43,22 +42,25 @@ type UploadURL struct {
 	ExpiresAt time.Time         `json:"expires_at"`
 }
 
-// Reserve announces an object under the fence of a lease. The same request may be sent
-// again while the object is still reserved, for a fresh upload URL. It fails with
-// [ErrStaleFence] like a publish, with [ErrConflict] where the id is taken.
-func (c *Client) Reserve(ctx context.Context, r ReserveRequest) (*Reservation, error) {
-	op := opName("reserve", "object "+r.ObjectID, r.Report)
-	if err := checkIDs(op, "report", r.Report, "object", r.ObjectID); err != nil {
+// Reserve announces an object under the fence of the grant, for those who send the bytes
+// themselves; [Capability.Upload] does it all. The same request may be sent again while
+// the object is still reserved, for a fresh upload URL. It fails with [ErrStaleFence] like
+// a publish, with [ErrConflict] where the id is taken.
+func (k *Capability) Reserve(ctx context.Context, r ReserveRequest) (*Reservation, error) {
+	op := opName("reserve", "object "+r.ObjectID, k.granted.Report)
+	if err := checkIDs(op, "object", r.ObjectID); err != nil {
 		return nil, err
 	}
-	got, _, err := exchange[Reservation](ctx, c, call{
-		op: op, method: http.MethodPut, path: objectPath(r.Report, r.Fence, r.ObjectID),
-		body: r.Declaration, mutating: true,
+	got, _, err := exchange[Reservation](ctx, k.client, call{
+		op: op, method: http.MethodPut, path: k.objectPath(r.ObjectID), body: r.Declaration, mutating: true,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil || errors.Is(err, ErrOutcomeUnknown) {
+		k.stages(r.ObjectID)
 	}
-	got.Report, got.declared = r.Report, r.Declaration
+	if err != nil {
+		return nil, k.judge(err)
+	}
+	got.Report, got.declared = k.granted.Report, r.Declaration
 	return &got, nil
 }
 
@@ -73,21 +75,39 @@ type Sealed struct {
 // Seal has the service check that an object's bytes are there and match what was
 // declared. It makes nothing visible, and may be repeated; publishing seals too. It fails
 // with [ErrObjectIncomplete] or [ErrObjectMismatch].
-func (c *Client) Seal(ctx context.Context, report string, fence Fence, objectID string) (*Sealed, error) {
-	op := opName("seal", "object "+objectID, report)
-	if err := checkIDs(op, "report", report, "object", objectID); err != nil {
+func (k *Capability) Seal(ctx context.Context, objectID string) (*Sealed, error) {
+	op := opName("seal", "object "+objectID, k.granted.Report)
+	if err := checkIDs(op, "object", objectID); err != nil {
 		return nil, err
 	}
-	got, _, err := exchange[Sealed](ctx, c, call{
-		op: op, method: http.MethodPost, path: append(objectPath(report, fence, objectID), "seal"),
+	got, _, err := exchange[Sealed](ctx, k.client, call{
+		op: op, method: http.MethodPost, path: append(k.objectPath(objectID), "seal"),
 		body: struct{}{}, mutating: true, waits: 10 * time.Minute, // it may have to read all bytes
 	})
 	if err != nil {
-		return nil, err
+		return nil, k.judge(err)
 	}
 	return &got, nil
 }
 
-func objectPath(report string, fence Fence, objectID string) []string {
-	return []string{"reports", report, "objects", fence.String(), objectID}
+// Discard gives up an object that was staged under the grant and never published, also
+// once the grant is over. It fails with [ErrConflict] where the object was published.
+// After a publish whose outcome is unknown, repeat the publish instead.
+func (k *Capability) Discard(ctx context.Context, objectID string) error {
+	op := opName("discard", "object "+objectID, k.granted.Report)
+	if err := checkIDs(op, "object", objectID); err != nil {
+		return err
+	}
+	_, _, err := exchange[struct{}](ctx, k.client, call{
+		op: op, method: http.MethodDelete, path: k.objectPath(objectID), mutating: true,
+	})
+	if err != nil {
+		return err
+	}
+	k.discarded(objectID)
+	return nil
+}
+
+func (k *Capability) objectPath(objectID string) []string {
+	return []string{"reports", k.granted.Report, "objects", k.granted.Fence.String(), objectID}
 }

@@ -3,23 +3,22 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"math"
 	"net/http"
-	"strconv"
 	"time"
 )
 
 // PublishRequest asks for the next version of a report. Exactly one of ObjectID,
-// FromVersion and Withdraw says what it shows.
+// FromVersion and Withdraw says what it shows. Report and fence are those of the
+// [Capability] that it is asked of.
 type PublishRequest struct {
-	Report string
-	Fence  Fence // of the caller's lease
-
-	ObjectID    string // an object that was reserved under Fence
+	ObjectID    string // an object that was staged under the same grant
 	FromVersion int64  // an older version, whose object is shown again
 	Withdraw    bool   // nothing: readers get ErrWithdrawn
 
-	// ExpectedVersion is the version that the publication must follow; nil: any. A
-	// second publication under one fence must name it.
+	// ExpectedVersion is the version that the publication must follow. By default it is
+	// any for the first publication of a grant, and the one before for each further one.
 	ExpectedVersion *int64
 	// Metadata is kept with the version and shown to readers, up to 8 KiB.
 	Metadata map[string]string
@@ -28,18 +27,31 @@ type PublishRequest struct {
 	IdempotencyKey string
 }
 
-// Publication is one version of a report. Result and Visible stand only in the answer to
-// a publish.
+// Publication is one version of a report. Result stands only in the answer to a publish.
 type Publication struct {
-	Result      string            `json:"result,omitzero"` // "applied", or "duplicate" of an earlier request
+	Result      Result            `json:"result,omitzero"`
 	Report      string            `json:"report"`
 	Version     int64             `json:"version"`
 	Object      *Object           `json:"object"` // nil: withdrawn
 	Fence       Fence             `json:"fence"`
 	PublishedAt time.Time         `json:"published_at"`
 	Metadata    map[string]string `json:"metadata,omitzero"`
-	Visible     *bool             `json:"visible,omitzero"` // of a duplicate: is it still what readers see?
+	Visible     *bool             `json:"visible,omitzero"` // is it what readers see? Not told of one just applied
+
+	// What only the history tells.
+	IdempotencyKey string    `json:"idempotency_key,omitzero"`
+	HeldAt         time.Time `json:"held_at,omitzero"`   // while it is held
+	ErasedAt       time.Time `json:"erased_at,omitzero"` // once its bytes were erased
 }
+
+// Result says what a publish has done.
+type Result string
+
+// The results of a publish that succeeded.
+const (
+	Applied   Result = "applied"   // it made this version
+	Duplicate Result = "duplicate" // an earlier attempt, or another request with its key, had made it
+)
 
 // Object is the receipt of the bytes that a publication shows.
 type Object struct {
@@ -52,21 +64,30 @@ type Object struct {
 	Filename    string `json:"filename,omitzero"`
 }
 
-// Publish makes the next version of a report. However often the same request with the
-// same key is sent, at most one version comes of it, and each repeat gets the first
-// receipt. It fails with [ErrStaleFence] where the fence has been overtaken, with
-// [ErrVersionConflict] where another version than expected is present. After
-// [ErrOutcomeUnknown] repeat the request with [Error.IdempotencyKey]; delete nothing.
-func (c *Client) Publish(ctx context.Context, r PublishRequest) (*Publication, error) {
-	op := opName("publish", "the next version", r.Report)
-	if err := checkIDs(op, "report", r.Report); err != nil {
-		return nil, err
-	}
+// settleTime is how long a publish that is on its way when its lease ends may still wait
+// for the answer.
+const settleTime = 10 * time.Second
+
+// Publish makes the next version of the report, under the fence of the grant. However
+// often the same request with the same key is sent, at most one version comes of it, and
+// each repeat gets the first receipt. It fails with [ErrStaleFence] where the fence has
+// been overtaken, with [ErrVersionConflict] where another version than expected is
+// present. After [ErrOutcomeUnknown] repeat the request with [Error.IdempotencyKey];
+// delete nothing.
+//
+// Whether the fence still counts is the service's to say, not the deadline's: so a publish
+// may be repeated after the capability is over, and one that was sent in time is not cut
+// off at once when ctx ends because the lease is lost.
+func (k *Capability) Publish(ctx context.Context, r PublishRequest) (*Publication, error) {
 	if r.IdempotencyKey == "" {
 		r.IdempotencyKey = newID()
 	}
-	got, _, err := exchange[Publication](ctx, c, call{
-		op: op, method: http.MethodPost, path: []string{"reports", r.Report, "publications"}, mutating: true,
+	ctx, stop := k.outlive(ctx)
+	defer stop()
+	r.ExpectedVersion = k.publishes(r)
+	got, _, err := exchange[Publication](ctx, k.client, call{
+		op: opName("publish", "the next version", k.granted.Report), method: http.MethodPost,
+		path: []string{"reports", k.granted.Report, "publications"}, mutating: true,
 		header:         http.Header{"Idempotency-Key": {r.IdempotencyKey}},
 		idempotencyKey: r.IdempotencyKey,
 		body: struct {
@@ -76,37 +97,36 @@ func (c *Client) Publish(ctx context.Context, r PublishRequest) (*Publication, e
 			Withdraw        bool              `json:"withdraw,omitzero"`
 			ExpectedVersion *int64            `json:"expected_version,omitzero"`
 			Metadata        map[string]string `json:"metadata,omitzero"`
-		}{r.Fence, r.ObjectID, r.FromVersion, r.Withdraw, r.ExpectedVersion, r.Metadata},
+		}{k.granted.Fence, r.ObjectID, r.FromVersion, r.Withdraw, r.ExpectedVersion, r.Metadata},
 	})
+	var failure *Error
+	errors.As(err, &failure)
+	k.hasPublished(r, got.Version, failure)
 	if err != nil {
-		return nil, err
+		return nil, k.judge(err)
 	}
 	return &got, nil
 }
 
-// Report is the newest publication of a report. It fails with [ErrNotFound] where
-// nothing was published yet, with [ErrWithdrawn] after a withdrawal.
-func (c *Client) Report(ctx context.Context, report string) (*Publication, error) {
-	return c.publication(ctx, opName("resolve", "the newest version", report), report)
-}
-
-// Publication is one version of a report, visible or not.
-func (c *Client) Publication(ctx context.Context, report string, version int64) (*Publication, error) {
-	number := strconv.FormatInt(version, 10)
-	return c.publication(ctx, opName("read", "version "+number, report), report, "publications", number)
-}
-
-func (c *Client) publication(ctx context.Context, op, report string, below ...string) (*Publication, error) {
-	if err := checkIDs(op, "report", report); err != nil {
-		return nil, err
+// outlive is ctx, but where that ends because the capability does, it ends a while later.
+func (k *Capability) outlive(ctx context.Context) (_ context.Context, stop func()) {
+	if ctx.Err() != nil {
+		return ctx, func() {}
 	}
-	got, _, err := exchange[Publication](ctx, c, call{
-		op: op, method: http.MethodGet, path: append([]string{"reports", report}, below...),
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	grace := time.AfterFunc(math.MaxInt64, func() { cancel(context.Cause(ctx)) })
+	detach := context.AfterFunc(ctx, func() {
+		if k.context.Err() != nil && errors.Is(context.Cause(ctx), context.Cause(k.context)) {
+			grace.Reset(settleTime)
+			return
+		}
+		cancel(context.Cause(ctx))
 	})
-	if err != nil {
-		return nil, err
+	return longer, func() {
+		detach()
+		grace.Stop()
+		cancel(nil)
 	}
-	return &got, nil
 }
 
 // newID is a random id that fits everywhere where the client chooses one.

@@ -2,127 +2,110 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strings"
-	"sync/atomic"
+	"path/filepath"
 )
 
-// UploadFile uploads the file at path to where the reservation says, see [Client.Upload].
-func (c *Client) UploadFile(ctx context.Context, r *Reservation, path string) error {
+// UploadRequest asks to stage bytes as an object.
+type UploadRequest struct {
+	ObjectID string // chosen by the caller, one for each object of a grant
+	Declaration
+	// Body is the bytes. What can be read again, such as an [os.File] or a
+	// [bytes.Reader], is read twice, from where it stands to its end: once for its size
+	// and digest, unless that is declared, and once to be sent, again after each failure.
+	// Anything else is read once: up to a few MiB of it are kept in memory; of more, a
+	// body of declared size is streamed, and then not sent again after a failure, and one
+	// of unknown size goes through a temporary file.
+	Body io.Reader
+	// Progress is called after each piece that was handed to the connection, with how
+	// many bytes were and how many there are. It begins anew with each attempt.
+	Progress func(sent, total int64)
+}
+
+// UploadFile is [Capability.Upload] of the file at path, under its own name unless the
+// request says otherwise.
+func (k *Capability) UploadFile(ctx context.Context, path string, r UploadRequest) (*Sealed, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("upload object %q: %w", r.ObjectID, err)
+		return nil, fmt.Errorf("upload object %q: %w", r.ObjectID, err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("upload object %q: %w", r.ObjectID, err)
+	r.Body = file
+	if r.Filename == "" {
+		r.Filename = filepath.Base(path)
 	}
-	return c.Upload(ctx, r, file, info.Size())
+	return k.Upload(ctx, r)
 }
 
-// Upload streams size bytes of body to where the reservation says, with the headers that
-// were signed. A body that can be read again, such as an [os.File] or a [bytes.Reader],
-// is sent again after a failure, from where it stood; any other is sent once. After a
-// failed upload the body may still be being read: do not go on using it.
+// Upload stages bytes as an object: it reserves the object, sends the bytes, and seals
+// them, so that the object is known to be those bytes. It makes nothing visible. A lost
+// answer, an upload URL that has expired, and bytes that an earlier attempt has left in
+// place are no failures, and the same Upload may be repeated.
 //
-// The storage writes the bytes of a key once, so a repeat may find the bytes of an
-// earlier attempt in place. Where the reservation declared the digest that is a success,
-// since sealing checks the bytes; else it is [ErrConflict], and the caller may compare
-// what [Client.Seal] returns.
-//
-// It fails with [ErrUploadRefused] where the storage does not take the bytes, for one
-// because the URL has expired: the same Reserve gets a fresh one.
-func (c *Client) Upload(ctx context.Context, r *Reservation, body io.Reader, size int64) error {
-	request := call{op: opName("upload", "object "+r.ObjectID, r.Report), mutating: true}
-	open, again := rereader(body, size)
-	return c.persist(ctx, request, func(ctx context.Context) *Error {
-		content := &watchedBody{Reader: open()}
-		failure := c.put(ctx, request, r.Upload, content, size)
-		if failure == nil {
-			return nil
+// It fails with [ErrStaleFence] like a publish, with [ErrConflict] where the id was used
+// for another object, with [ErrObjectMismatch] where the bytes in place are not those of
+// Body, with [ErrUploadRefused] where the storage does not take them. After a failure Body
+// may still be being read: do not go on using it.
+func (k *Capability) Upload(ctx context.Context, r UploadRequest) (*Sealed, error) {
+	p, done, err := prepare(ctx, &r)
+	if err != nil {
+		return nil, fmt.Errorf("upload object %q: %w", r.ObjectID, err)
+	}
+	defer done()
+	digest, err := k.deliver(ctx, ReserveRequest{r.ObjectID, r.Declaration}, p)
+	if err != nil && (digest == "" || !maybeInPlace(err)) {
+		return nil, err
+	}
+	sealed, sealErr := k.Seal(ctx, r.ObjectID)
+	switch {
+	case sealErr != nil && err != nil && !errors.Is(sealErr, ErrObjectMismatch):
+		return nil, err
+	case sealErr != nil:
+		return nil, sealErr
+	case sealed.SHA256 != digest:
+		cause := fmt.Errorf("the bytes in place have SHA-256 %s, not %s", sealed.SHA256, digest)
+		return nil, &Error{Op: opName("upload", "object "+r.ObjectID, k.granted.Report), Outcome: NotApplied, kind: ErrObjectMismatch, cause: cause}
+	}
+	return sealed, nil
+}
+
+// freshURLs is how often an upload asks for another URL.
+const freshURLs = 3
+
+// deliver reserves an object and sends its bytes, with a fresh URL where one has expired.
+// It returns the digest of the bytes, as far as it is known.
+func (k *Capability) deliver(ctx context.Context, r ReserveRequest, p payload) (digest string, err error) {
+	for n := 0; ; n++ {
+		reserved, err := k.Reserve(ctx, r)
+		if err != nil {
+			return p.sha256, err
 		}
-		if failure.Status == http.StatusPreconditionFailed {
-			if r.declared.SHA256 != "" {
-				return nil
+		body, err := k.client.transfer(ctx, reserved, p)
+		if err == nil || n == freshURLs || !expired(err) || !p.again && !body.untouched() {
+			if p.sha256 != "" {
+				return p.sha256, err
 			}
-			failure.kind = ErrConflict
-		}
-		if broken := content.broken.Load(); broken != nil {
-			failure.kind, failure.cause, failure.final = nil, *broken, true
-		}
-		failure.final = failure.final || !again
-		return failure
-	})
-}
-
-// continueSize is from how many bytes on an upload asks first whether they are wanted, as
-// a refusal is lost where the storage cuts the connection in the middle of a body.
-const continueSize = 1 << 20
-
-// put makes one attempt at an upload.
-func (c *Client) put(ctx context.Context, request call, to UploadURL, body io.Reader, size int64) *Error {
-	var connected atomic.Bool
-	message, err := http.NewRequestWithContext(traceConnection(ctx, &connected), to.Method, to.URL, body)
-	if err != nil {
-		return invalid(request.op, "the upload URL cannot be used")
-	}
-	for name, value := range to.Headers {
-		switch strings.ToLower(name) {
-		case "host":
-			message.Host = value
-		case "content-length": // follows from the size
-		default:
-			message.Header.Set(name, value)
+			return body.digest(), err
 		}
 	}
-	message.ContentLength = size
-	if size == 0 {
-		message.Body = http.NoBody // a body of length 0 would be sent in chunks
-	}
-	if size >= continueSize {
-		message.Header.Set("Expect", "100-continue")
-	}
-	response, err := c.http.Do(message)
-	if err != nil {
-		return unanswered(ctx, request, connected.Load(), err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= 200 && response.StatusCode <= 299 {
-		return nil
-	}
-	return storageRefusal(request, response)
 }
 
-// rereader returns what opens the bytes of body from where it stands now, and whether
-// that can be done more than once.
-func rereader(body io.Reader, size int64) (open func() io.Reader, again bool) {
-	type rereadable interface {
-		io.ReaderAt
-		io.Seeker
-	}
-	if source, ok := body.(rereadable); ok {
-		if start, err := source.Seek(0, io.SeekCurrent); err == nil {
-			return func() io.Reader { return io.NewSectionReader(source, start, size) }, true
-		}
-	}
-	return func() io.Reader { return body }, false
+// expired tells whether the storage has refused the URL. It says so in many words, and the
+// clock here may be wrong, so a fresh one is tried.
+func expired(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && errors.Is(err, ErrUploadRefused) && refused.Status == http.StatusForbidden
 }
 
-// watchedBody notes the error with which a body could not be read, since the transport
-// reports it as if the connection had failed.
-type watchedBody struct {
-	io.Reader
-	broken atomic.Pointer[error]
-}
-
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		b.broken.Store(&err)
+// maybeInPlace tells whether the bytes may be in place, for all that err says.
+func maybeInPlace(err error) bool {
+	var failure *Error
+	if !errors.As(err, &failure) || failure.kind == nil {
+		return false
 	}
-	return n, err
+	return failure.Outcome == Unknown || failure.Status == http.StatusPreconditionFailed || failure.Code == "object_exists"
 }

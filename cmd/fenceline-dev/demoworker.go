@@ -60,28 +60,26 @@ func (c *demoWorkerCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	if err := announce(announcement{Step: "acquired", Fence: lease.Fence}); err != nil {
+	if err := announce(announcement{Step: "acquired", Fence: lease.Fence()}); err != nil {
 		return err
 	}
-	reservation, err := service.Reserve(ctx, client.ReserveRequest{
-		Report: c.Report, Fence: lease.Fence, ObjectID: c.Report + ".csv",
+	reservation, err := lease.Reserve(ctx, client.ReserveRequest{
+		ObjectID:    c.Report + ".csv",
 		Declaration: client.Declaration{ContentType: "text/csv", Filename: c.Report + ".csv"},
 	})
 	if err != nil {
 		return err
 	}
-	if err := service.UploadFile(ctx, reservation, c.File); err != nil {
+	if err := service.SendFile(ctx, reservation, c.File); err != nil {
 		return err
 	}
-	if err := announce(announcement{Step: "uploaded", Fence: lease.Fence, Key: reservation.Key}); err != nil {
+	if err := announce(announcement{Step: "uploaded", Fence: lease.Fence(), Key: reservation.Key}); err != nil {
 		return err
 	}
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return fmt.Errorf("wait for the word to publish: %w", err)
 	}
-	published, err := service.Publish(ctx, client.PublishRequest{
-		Report: c.Report, Fence: lease.Fence, ObjectID: reservation.ObjectID,
-	})
+	published, err := lease.Publish(ctx, client.PublishRequest{ObjectID: reservation.ObjectID})
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused):

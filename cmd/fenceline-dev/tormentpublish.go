@@ -63,12 +63,12 @@ func final(code string) bool {
 }
 
 // publish publishes under a new key until it knows what has become of it, and writes it down.
-func (w *tormentWorker) publish(ctx context.Context, r client.PublishRequest) (version int64, err error) {
+func (w *tormentWorker) publish(ctx context.Context, l *client.Capability, r client.PublishRequest) (version int64, err error) {
 	r.IdempotencyKey = fmt.Sprintf("%s-%d-%s%d", w.name, w.session, r.ObjectID, r.FromVersion)
-	record := check.Publish{Report: fencing.ReportID(r.Report), Key: r.IdempotencyKey, Fence: fencing.Fence(r.Fence)}
+	record := check.Publish{Report: fencing.ReportID(l.Report()), Key: r.IdempotencyKey, Fence: fencing.Fence(l.Fence())}
 	record.SentAt = time.Now()
 	w.log.beginsToPublish()
-	got, unknowns, err := settle(ctx, w, func() (*client.Publication, error) { return w.service.Publish(ctx, r) })
+	got, unknowns, err := settle(ctx, w, func() (*client.Publication, error) { return l.Publish(ctx, r) })
 	record.AnsweredAt, record.Unknowns = time.Now(), unknowns
 
 	var failure *client.Error
@@ -80,7 +80,7 @@ func (w *tormentWorker) publish(ctx context.Context, r client.PublishRequest) (v
 		}
 		version = got.Version
 		w.countApplied(r)
-		w.log.supersede(r.Report, version)
+		w.log.supersede(l.Report(), version)
 	case errors.As(err, &failure) && settled(failure) && (unknowns == 0 || final(failure.Code)):
 		record.Outcome, record.Code = check.Refused, failure.Code
 		w.log.count("refused: " + failure.Code)
@@ -92,7 +92,7 @@ func (w *tormentWorker) publish(ctx context.Context, r client.PublishRequest) (v
 	}
 	w.log.publish(record)
 	if err == nil && w.chance(15) {
-		w.repeat(ctx, r, version)
+		w.repeat(ctx, l, r, version)
 	}
 	return version, err
 }
@@ -108,15 +108,15 @@ func (w *tormentWorker) countApplied(r client.PublishRequest) {
 }
 
 // repeat sends what was applied once more, perhaps much later: it must be a duplicate, however stale the fence.
-func (w *tormentWorker) repeat(ctx context.Context, r client.PublishRequest, version int64) {
+func (w *tormentWorker) repeat(ctx context.Context, l *client.Capability, r client.PublishRequest, version int64) {
 	if w.chance(50) {
 		if sleep(ctx, tormentTTL+upTo(w.rng, time.Second)) != nil {
 			return
 		}
 	}
-	got, err := w.service.Publish(ctx, r)
+	got, err := l.Publish(ctx, r)
 	switch {
-	case err == nil && got.Result == "duplicate" && got.Version == version:
+	case err == nil && got.Result == client.Duplicate && got.Version == version:
 		w.log.count("repeated")
 	case err == nil:
 		w.log.fault("the key %s made version %d, and repeated it is %s as version %d", r.IdempotencyKey, version, got.Result, got.Version)

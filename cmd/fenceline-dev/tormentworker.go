@@ -72,15 +72,15 @@ func (w *tormentWorker) lease(ctx context.Context) error {
 		Holder: w.name, TTL: tormentTTL,
 	}
 	sentAt := time.Now()
-	lease, _, err := settle(ctx, w, func() (*client.Lease, error) { return w.service.Acquire(ctx, request) })
+	lease, _, err := settle(ctx, w, func() (*client.Capability, error) { return w.service.Acquire(ctx, request) })
 	if err != nil {
 		return err
 	}
 	w.log.grant(check.Grant{
 		Span:   check.Span{SentAt: sentAt, AnsweredAt: time.Now()},
-		Report: fencing.ReportID(lease.Report), Lease: fencing.LeaseID(request.LeaseID), Fence: fencing.Fence(lease.Fence),
+		Report: fencing.ReportID(lease.Report()), Lease: fencing.LeaseID(request.LeaseID), Fence: fencing.Fence(lease.Fence()),
 	})
-	version, err := w.stageAndPublish(ctx, lease, "first", lease.Version)
+	version, err := w.stageAndPublish(ctx, lease, "first", lease.Version())
 	if err == nil && w.chance(40) {
 		err = w.again(ctx, lease, version)
 	}
@@ -88,13 +88,13 @@ func (w *tormentWorker) lease(ctx context.Context) error {
 		return err // the lease expires by itself
 	}
 	_, _, err = settle(ctx, w, func() (struct{}, error) {
-		return struct{}{}, w.service.Release(ctx, lease.Report, lease.ID)
+		return struct{}{}, lease.Release(ctx)
 	})
 	return err
 }
 
 // stageAndPublish uploads an object and makes it the next version, which it returns.
-func (w *tormentWorker) stageAndPublish(ctx context.Context, l *client.Lease, object string, version int64) (int64, error) {
+func (w *tormentWorker) stageAndPublish(ctx context.Context, l *client.Capability, object string, version int64) (int64, error) {
 	if err := w.stage(ctx, l, object); err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func (w *tormentWorker) stageAndPublish(ctx context.Context, l *client.Lease, ob
 			return 0, err
 		}
 	}
-	r := client.PublishRequest{Report: l.Report, Fence: l.Fence, ObjectID: object}
+	r := client.PublishRequest{ObjectID: object}
 	if object != "first" || w.chance(30) {
 		r.ExpectedVersion = &version
 	}
@@ -116,16 +116,16 @@ func (w *tormentWorker) stageAndPublish(ctx context.Context, l *client.Lease, ob
 		former := version - 1
 		r.ExpectedVersion = &former
 	}
-	return w.publish(ctx, r)
+	return w.publish(ctx, l, r)
 }
 
 // stage reserves, uploads and perhaps seals, unless the worker crashes in between.
-func (w *tormentWorker) stage(ctx context.Context, l *client.Lease, object string) error {
+func (w *tormentWorker) stage(ctx context.Context, l *client.Capability, object string) error {
 	content := make([]byte, w.rng.IntN(20_000))
 	for i := range content {
 		content[i] = byte(w.rng.UintN(256))
 	}
-	request := client.ReserveRequest{Report: l.Report, Fence: l.Fence, ObjectID: object}
+	request := client.ReserveRequest{ObjectID: object}
 	if w.chance(50) {
 		size, sum := int64(len(content)), sha256.Sum256(content)
 		request.Size, request.SHA256 = &size, hex.EncodeToString(sum[:])
@@ -133,14 +133,14 @@ func (w *tormentWorker) stage(ctx context.Context, l *client.Lease, object strin
 	if w.chance(5) {
 		return errCrashed
 	}
-	reservation, _, err := settle(ctx, w, func() (*client.Reservation, error) { return w.service.Reserve(ctx, request) })
+	reservation, _, err := settle(ctx, w, func() (*client.Reservation, error) { return l.Reserve(ctx, request) })
 	if err != nil {
 		return err
 	}
 	if w.chance(5) {
 		return errCrashed
 	}
-	if err := w.service.Upload(ctx, reservation, bytes.NewReader(content), int64(len(content))); err != nil {
+	if err := w.service.Send(ctx, reservation, bytes.NewReader(content), int64(len(content))); err != nil {
 		return err
 	}
 	w.log.upload(reservation.Key)
@@ -148,14 +148,14 @@ func (w *tormentWorker) stage(ctx context.Context, l *client.Lease, object strin
 		return errCrashed
 	}
 	if w.chance(30) {
-		_, _, err = settle(ctx, w, func() (*client.Sealed, error) { return w.service.Seal(ctx, l.Report, l.Fence, object) })
+		_, _, err = settle(ctx, w, func() (*client.Sealed, error) { return l.Seal(ctx, object) })
 	}
 	return err
 }
 
 // again publishes once more under the same grant: another object, an older version, or nothing.
-func (w *tormentWorker) again(ctx context.Context, l *client.Lease, version int64) error {
-	r := client.PublishRequest{Report: l.Report, Fence: l.Fence, ExpectedVersion: &version}
+func (w *tormentWorker) again(ctx context.Context, l *client.Capability, version int64) error {
+	r := client.PublishRequest{ExpectedVersion: &version}
 	switch w.rng.IntN(4) {
 	case 0:
 		_, err := w.stageAndPublish(ctx, l, "second", version)
@@ -164,12 +164,12 @@ func (w *tormentWorker) again(ctx context.Context, l *client.Lease, version int6
 		r.Withdraw = true
 	default:
 		r.FromVersion = max(1, version-int64(w.rng.IntN(3)))
-		r.FromVersion = w.brink(ctx, l.Report, r.FromVersion)
+		r.FromVersion = w.brink(ctx, l.Report(), r.FromVersion)
 	}
 	if w.chance(10) {
 		r.ExpectedVersion = nil
 	}
-	_, err := w.publish(ctx, r)
+	_, err := w.publish(ctx, l, r)
 	return err
 }
 
@@ -187,8 +187,8 @@ func (w *tormentWorker) brink(ctx context.Context, report string, otherwise int6
 }
 
 // discard takes back what was staged; the client library has no such call.
-func (w *tormentWorker) discard(ctx context.Context, l *client.Lease, object string) error {
-	url := fmt.Sprintf("%s/v1/reports/%s/objects/%s/%s", w.url, l.Report, l.Fence, object)
+func (w *tormentWorker) discard(ctx context.Context, l *client.Capability, object string) error {
+	url := fmt.Sprintf("%s/v1/reports/%s/objects/%s/%s", w.url, l.Report(), l.Fence(), object)
 	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, url, nil)
 	if err != nil {
 		return err

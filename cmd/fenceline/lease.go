@@ -54,7 +54,7 @@ type leaseRenewCmd struct {
 
 // Run renews the lease and prints it.
 func (c *leaseRenewCmd) Run(ctx context.Context, out *console) error {
-	lease, err := c.client().Renew(ctx, c.Report, c.LeaseID, c.TTL)
+	lease, err := c.client().Resume(ctx, c.Report, c.LeaseID, c.TTL)
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func (c *leaseReleaseCmd) Run(ctx context.Context, out *console) error {
 }
 
 // printLease prints a lease for people, or as JSON.
-func printLease(out *console, lease *client.Lease, asJSON bool) error {
+func printLease(out *console, lease *client.Capability, asJSON bool) error {
 	if asJSON {
 		return printJSON(out.Out, lease)
 	}
 	table := tabwriter.NewWriter(out.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "lease_id\t%s\n", lease.ID)
-	fmt.Fprintf(table, "fence\t%s\n", lease.Fence)
-	fmt.Fprintf(table, "remaining\t%s\n", lease.Remaining)
+	fmt.Fprintf(table, "lease_id\t%s\n", lease.LeaseID())
+	fmt.Fprintf(table, "fence\t%s\n", lease.Fence())
+	fmt.Fprintf(table, "remaining\t%s\n", lease.Left().Round(time.Millisecond))
 	return table.Flush()
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,8 +22,7 @@ type publishCmd struct {
 	remote
 }
 
-// Run acquires a lease, stages the file under its fence, publishes it and releases the
-// lease.
+// Run publishes the file and prints the receipt.
 func (c *publishCmd) Run(ctx context.Context, out *console) error {
 	file, err := openSource(c.File, c.ContentType)
 	if err != nil {
@@ -38,13 +36,7 @@ func (c *publishCmd) Run(ctx context.Context, out *console) error {
 	if holder == "" {
 		holder = defaultHolder()
 	}
-	service := c.client()
-	lease, err := service.Acquire(ctx, client.AcquireRequest{Report: c.Report, Holder: holder, TTL: c.TTL})
-	if err != nil {
-		return err
-	}
-	receipt, err := c.publish(ctx, service, lease, file)
-	c.release(ctx, service, lease, out)
+	receipt, err := c.publish(ctx, holder, file)
 	if err != nil {
 		return err
 	}
@@ -57,47 +49,19 @@ func (c *publishCmd) Run(ctx context.Context, out *console) error {
 }
 
 // publish stages the file while the lease is kept alive, and publishes it. Whether the
-// fence still counts is then the service's to say: a publish is not cut off because the
-// lease has run out.
-func (c *publishCmd) publish(ctx context.Context, service *client.Client, lease *client.Lease, file *source) (*client.Publication, error) {
-	leased, stop := keepAlive(ctx, service, lease, c.TTL)
-	defer stop()
-	if err := c.stage(leased, service, lease.Fence, file); err != nil {
-		if lost := context.Cause(leased); errors.Is(lost, client.ErrLeaseLost) {
-			return nil, fmt.Errorf("stage the file: %w", lost) // err only tells of the end of leased
+// fence still counts is then the service's to say: a publish is begun, too, if the lease
+// has just run out.
+func (c *publishCmd) publish(ctx context.Context, holder string, file *source) (receipt *client.Publication, err error) {
+	request := client.AcquireRequest{Report: c.Report, Holder: holder, TTL: c.TTL}
+	err = c.client().Hold(ctx, request, func(leased context.Context, k *client.Capability) error {
+		_, err := k.Upload(leased, client.UploadRequest{ObjectID: file.objectID, Declaration: file.Declaration, Body: file.file})
+		if err != nil {
+			return err
 		}
-		return nil, err
-	}
-	return service.Publish(ctx, client.PublishRequest{
-		Report: c.Report, Fence: lease.Fence, ObjectID: file.objectID,
-		ExpectedVersion: c.ExpectedVersion, Metadata: c.Metadata,
-	})
-}
-
-// stage reserves the object, uploads the file's bytes and seals them.
-func (c *publishCmd) stage(ctx context.Context, service *client.Client, fence client.Fence, file *source) error {
-	reserved, err := service.Reserve(ctx, client.ReserveRequest{
-		Report: c.Report, Fence: fence, ObjectID: file.objectID, Declaration: file.Declaration,
-	})
-	if err != nil {
+		receipt, err = k.Publish(ctx, client.PublishRequest{
+			ObjectID: file.objectID, ExpectedVersion: c.ExpectedVersion, Metadata: c.Metadata,
+		})
 		return err
-	}
-	if err := service.Upload(ctx, reserved, file.file, *file.Size); err != nil {
-		return err
-	}
-	_, err = service.Seal(ctx, c.Report, fence, file.objectID)
-	return err
-}
-
-// releaseTimeout bounds the release at the end, in which nobody is interested.
-const releaseTimeout = 5 * time.Second
-
-// release ends the lease, signal or not. If that does not work the lease runs out by
-// itself, so it is a remark and no failure.
-func (c *publishCmd) release(ctx context.Context, service *client.Client, lease *client.Lease, out *console) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	if err := service.Release(ctx, lease.Report, lease.ID); err != nil && !errors.Is(err, client.ErrLeaseLost) {
-		fmt.Fprintf(out.Err, "fenceline: the lease runs out by itself: %s\n", oneLine(err))
-	}
+	})
+	return receipt, err
 }

@@ -100,8 +100,8 @@ func (c *crowd) judgeGrants(r *Result, granted map[string]int64) {
 		case w.err != nil:
 			r.broken("waiter %d: %v", w.number, w.err)
 			continue
-		case w.lease.Replayed || w.lease.Fence.Counter != fence:
-			r.broken("waiter %d was answered %s, replayed: %v, and the database says %d", w.number, w.lease.Fence, w.lease.Replayed, fence)
+		case w.lease.Replayed() || w.lease.Fence().Counter != fence:
+			r.broken("waiter %d was answered %s, replayed: %v, and the database says %d", w.number, w.lease.Fence(), w.lease.Replayed(), fence)
 		case fence <= last[w.replica]:
 			r.broken("waiter %d got fence %d after %d went to one that came later", w.number, fence, last[w.replica])
 		}

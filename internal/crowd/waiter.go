@@ -21,7 +21,7 @@ type waiter struct {
 	leave   context.CancelFunc
 
 	// What came of it.
-	lease  *client.Lease
+	lease  *client.Capability
 	waited time.Duration
 	err    error
 }
