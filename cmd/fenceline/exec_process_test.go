@@ -30,15 +30,8 @@ const patience = 30 * time.Second
 func start(t *testing.T, settings []string, args ...string) *running {
 	t.Helper()
 	r := &running{Cmd: exec.Command(os.Args[0], args...), Folder: t.TempDir(), mark: "FENCELINE_TEST_MARK=" + rand.Text()}
-	self := filepath.Join(r.Folder, "bin")
-	if err := os.Mkdir(self, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(os.Args[0], filepath.Join(self, "fenceline")); err != nil {
-		t.Fatal(err)
-	}
 	r.Dir = r.Folder
-	r.Env = append([]string{asProgram + "=1", "PATH=" + self + ":" + os.Getenv("PATH"), r.mark}, settings...)
+	r.Env = append(programOnPath(t), append(settings, r.mark)...)
 	// Files and no pipes: descendants that are wrongly left would hold those open.
 	for name, to := range map[string]*io.Writer{".out": &r.Stdout, ".remark": &r.Stderr} {
 		file, err := os.Create(filepath.Join(r.Folder, name))
@@ -58,6 +51,16 @@ func start(t *testing.T, settings []string, args ...string) *running {
 		_ = r.Wait() // it may have been waited for
 	})
 	return r
+}
+
+// programOnPath are the settings of a shell that finds the program by its name.
+func programOnPath(t *testing.T) []string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(folder, "fenceline")); err != nil {
+		t.Fatal(err)
+	}
+	return []string{asProgram + "=1", "PATH=" + folder + ":" + os.Getenv("PATH")}
 }
 
 // out is what was written to the standard output so far.
