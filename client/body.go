@@ -21,6 +21,7 @@ type sentBody struct {
 
 	mu      sync.Mutex // the transport may still read after it has answered
 	stopped bool
+	touched bool // something of the source may have been read
 	sent    int64
 	hash    hash.Hash // nil where the digest is known
 }
@@ -38,7 +39,7 @@ func (p payload) body() *sentBody {
 var errStopped = errors.New("the attempt is over")
 
 func (b *sentBody) Read(p []byte) (int, error) {
-	if b.isStopped() {
+	if !b.mayRead() {
 		return 0, errStopped
 	}
 	n, err := b.source.Read(p)
@@ -48,10 +49,12 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, b.count(p[:n], err)
 }
 
-func (b *sentBody) isStopped() bool {
+// mayRead tells whether the attempt goes on, and notes that the source is read then.
+func (b *sentBody) mayRead() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.stopped
+	b.touched = b.touched || !b.stopped
+	return !b.stopped
 }
 
 // count notes what was read, unless the attempt is over.
@@ -71,7 +74,7 @@ func (b *sentBody) count(read []byte, err error) error {
 	return err
 }
 
-// stop has nothing counted any more.
+// stop has nothing read or counted any more.
 func (b *sentBody) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,9 +91,10 @@ func (b *sentBody) digest() string {
 	return hex.EncodeToString(b.hash.Sum(nil))
 }
 
-// untouched tells whether nothing was read, so that the source can still be sent.
+// untouched tells whether nothing of the source was or will be read in this attempt, so
+// that all of it can still be sent.
 func (b *sentBody) untouched() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.sent == 0
+	return b.stopped && !b.touched
 }

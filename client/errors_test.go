@@ -32,7 +32,7 @@ func TestEachCodeOfTheServiceMatchesItsError(t *testing.T) {
 			t.Parallel()
 			// The status says nothing here: the code alone decides.
 			w := play(t, problem(http.StatusConflict, code, nil))
-			_, err := w.client().Publish(t.Context(), client.PublishRequest{Report: "july", Fence: client.Fence{Epoch: 1, Counter: 1}})
+			_, err := held(w.client()).Publish(t.Context(), client.PublishRequest{})
 			if !errors.Is(err, want) {
 				t.Errorf("%v does not match %q", err, want)
 			}
@@ -57,7 +57,7 @@ func TestAnErrorCarriesWhatTheProblemDocumentSays(t *testing.T) {
 	)
 	c := w.client()
 
-	_, err := c.Publish(t.Context(), client.PublishRequest{Report: "july", Fence: client.Fence{Epoch: 1, Counter: 1}, ObjectID: "o"})
+	_, err := held(c).Publish(t.Context(), client.PublishRequest{ObjectID: "o"})
 	stale := asError(t, err)
 	if diff := cmp.Diff(
 		[]any{409, client.NotApplied, "r-1", client.Fence{Epoch: 1, Counter: 1}, client.Fence{Epoch: 1, Counter: 2}, "superseded"},
@@ -71,7 +71,7 @@ func TestAnErrorCarriesWhatTheProblemDocumentSays(t *testing.T) {
 		}
 	}
 
-	_, err = c.Publish(t.Context(), client.PublishRequest{Report: "july", Fence: client.Fence{Epoch: 1, Counter: 1}, ObjectID: "o"})
+	_, err = held(c).Publish(t.Context(), client.PublishRequest{ObjectID: "o"})
 	conflict := asError(t, err)
 	if string(conflict.Expected) != "1" || string(conflict.Actual) != "2" {
 		t.Errorf("expected %s, actual %s", conflict.Expected, conflict.Actual)

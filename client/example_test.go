@@ -2,8 +2,6 @@ package client_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,54 +13,66 @@ import (
 	"github.com/fenceline/fenceline/client"
 )
 
-// A worker leases a report, uploads its bytes under the fence of the lease and publishes
-// them. Where the lease was lost on the way, a newer worker has taken over, and the
-// publish is refused.
+// A worker leases a report, stages its bytes under the fence of the lease and publishes
+// them. The work's context ends when the lease does, and where a newer worker has taken
+// over, the publish is refused.
 func Example() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	service := client.New(client.Config{URL: os.Getenv("FENCELINE_URL"), Key: os.Getenv("FENCELINE_KEY")})
+	service, stop := exampleService()
+	defer stop()
 
-	lease, err := service.Acquire(ctx, client.AcquireRequest{Report: "july", Holder: "worker-7", TTL: 30 * time.Second})
-	if errors.Is(err, client.ErrBusy) {
-		fmt.Println("another worker is on it")
-		return
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer service.Release(context.WithoutCancel(ctx), lease.Report, lease.ID)
-
-	report := "region,total\nnorth,42\n"
-	size, sum := int64(len(report)), sha256.Sum256([]byte(report))
-	reserved, err := service.Reserve(ctx, client.ReserveRequest{
-		Report: "july", Fence: lease.Fence, ObjectID: "july.csv",
-		Declaration: client.Declaration{ContentType: "text/csv", Filename: "july.csv", Size: &size, SHA256: hex.EncodeToString(sum[:])},
+	request := client.AcquireRequest{Report: "july", Holder: "worker-7", TTL: 30 * time.Second}
+	err := service.Hold(context.Background(), request, func(ctx context.Context, k *client.Capability) error {
+		table := strings.NewReader("region,total\nnorth,42\n")
+		_, err := k.Upload(ctx, client.UploadRequest{ObjectID: "july.csv", Body: table})
+		if err != nil {
+			return err
+		}
+		published, err := k.Publish(ctx, client.PublishRequest{ObjectID: "july.csv"})
+		if err != nil {
+			return err
+		}
+		fmt.Println(published.Result, "version", published.Version, "under fence", k.Fence())
+		return nil
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := service.Upload(ctx, reserved, strings.NewReader(report), size); err != nil {
-		log.Fatal(err)
-	}
-	published, err := service.Publish(ctx, client.PublishRequest{Report: "july", Fence: lease.Fence, ObjectID: "july.csv"})
 	switch {
-	case errors.Is(err, client.ErrStaleFence):
+	case errors.Is(err, client.ErrBusy):
+		fmt.Println("another worker is on it")
+	case errors.Is(err, client.ErrStaleFence), errors.Is(err, client.ErrLeaseLost):
 		fmt.Println("a newer worker has taken over:", err)
 	case err != nil:
 		log.Fatal(err)
-	default:
-		fmt.Println("published version", published.Version)
 	}
+	// Output: applied version 1 under fence 1.1
+}
+
+// Before work that is expensive, or that nothing fences, a worker asks whether there is
+// time for it.
+func ExampleCapability_Enough() {
+	service, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+	k, err := service.Acquire(ctx, client.AcquireRequest{Report: "july", Holder: "worker-7", TTL: 30 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := k.Enough(10 * time.Second); err == nil {
+		fmt.Println("there is time")
+	}
+	if err := k.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(k.Valid(), context.Cause(k.Context()))
+	// Output:
+	// there is time
+	// false lease lost: it was released
 }
 
 // A reader fetches the newest version of a report. Its bytes are good once they have been
 // read to the end without an error.
 func ExampleClient_Open() {
-	ctx := context.Background()
-	service := client.New(client.Config{URL: os.Getenv("FENCELINE_URL"), Key: os.Getenv("FENCELINE_KEY")})
-
-	content, err := service.Open(ctx, "july")
+	service, stop := exampleService()
+	defer stop()
+	content, err := service.Open(context.Background(), "july")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,4 +80,19 @@ func ExampleClient_Open() {
 	if _, err := io.Copy(os.Stdout, content); err != nil {
 		log.Fatal(err)
 	}
+	// Output: abc
+}
+
+// A subscriber is told of each version as it becomes visible.
+func ExampleClient_Updates() {
+	service, stop := exampleService()
+	defer stop()
+	for published, err := range service.Updates(context.Background(), "july", 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("version", published.Version)
+		break
+	}
+	// Output: version 1
 }

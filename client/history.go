@@ -33,7 +33,6 @@ func (c *Client) publication(ctx context.Context, op, report string, below ...st
 	return &got, nil
 }
 
-
 // History lists the versions of a report, the newest first, from page to page as they are
 // asked for. An error ends it.
 func (c *Client) History(ctx context.Context, report string) iter.Seq2[*Publication, error] {

@@ -85,6 +85,9 @@ func unanswered(ctx context.Context, c call, connected bool, err error) *Error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause) // such as the loss of a lease
+	}
 	var certificate *tls.CertificateVerificationError
 	e := &Error{
 		Op: c.op, IdempotencyKey: c.idempotencyKey, kind: ErrUnavailable, cause: err,

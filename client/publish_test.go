@@ -27,8 +27,8 @@ func TestPublishSaysWhatTheVersionShows(t *testing.T) {
 		`{"fence":"1.2","object_id":"o","metadata":{"rows":"1"}}`: {ObjectID: "o", Metadata: map[string]string{"rows": "1"}},
 	} {
 		w := play(t, success(http.StatusCreated, receipt))
-		request.Report, request.Fence, request.IdempotencyKey = "july", fence, "key 1"
-		if _, err := w.client().Publish(t.Context(), request); err != nil {
+		request.IdempotencyKey = "key 1"
+		if _, err := w.client().Granted(fence).Publish(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 		asked := w.asked()[0]
@@ -44,13 +44,13 @@ func TestPublishSaysWhatTheVersionShows(t *testing.T) {
 func TestADuplicateIsASuccessWithTheFirstReceipt(t *testing.T) {
 	t.Parallel()
 	w := play(t, success(http.StatusOK, withObject))
-	got, err := w.client().Publish(t.Context(), publication())
+	got, err := held(w.client()).Publish(t.Context(), publication())
 	if err != nil {
 		t.Fatal(err)
 	}
 	hidden := false
 	want := &client.Publication{
-		Result: "duplicate", Visible: &hidden, Report: "july", Version: 2, Fence: client.Fence{Epoch: 1, Counter: 2},
+		Result: client.Duplicate, Visible: &hidden, Report: "july", Version: 2, Fence: client.Fence{Epoch: 1, Counter: 2},
 		PublishedAt: time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC), Metadata: map[string]string{"rows": "1"},
 		Object: &client.Object{
 			ObjectID: "july.csv", Fence: client.Fence{Epoch: 1, Counter: 1}, Key: "reports/july/1.1/july.csv",
@@ -79,7 +79,7 @@ func TestADuplicateIsASuccessWithTheFirstReceipt(t *testing.T) {
 func TestSealIsAskedUnderTheObjectsOwnFence(t *testing.T) {
 	t.Parallel()
 	w := play(t, cut, success(http.StatusOK, `{"state":"sealed","size":3,"sha256":"`+digest+`","etag":"e"}`))
-	sealed, err := w.client().Seal(t.Context(), "july", client.Fence{Epoch: 1, Counter: 1}, "july.csv")
+	sealed, err := held(w.client()).Seal(t.Context(), "july.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,5 +112,80 @@ func TestReportIsTheNewestPublicationUntilItIsWithdrawn(t *testing.T) {
 	}
 	if path := w.asked()[2].Path; path != "/v1/reports/july/publications/2" {
 		t.Errorf("asked %s", path)
+	}
+}
+
+func TestAFurtherPublishExpectsTheVersionOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	second := `{"result":"applied","report":"july","version":5,"object":null,"fence":"1.1","published_at":"2026-07-31T12:00:00Z"}`
+	w := play(
+		t,
+		success(http.StatusCreated, receipt),
+		problem(http.StatusConflict, "frozen", nil),
+		success(http.StatusCreated, second),
+		success(http.StatusOK, receipt),
+		success(http.StatusCreated, second),
+		success(http.StatusCreated, second),
+	)
+	k, five := held(w.client()), int64(5)
+	for _, request := range []client.PublishRequest{
+		{ObjectID: "a", IdempotencyKey: "first"},
+		{ObjectID: "b"},
+		{ObjectID: "b"},
+		{ObjectID: "a", IdempotencyKey: "first"}, // the same request as before, not one that expects version 5
+		{FromVersion: 1},
+		{Withdraw: true, ExpectedVersion: &five},
+	} {
+		_, _ = k.Publish(t.Context(), request) // what was sent is looked at
+	}
+	var bodies []string
+	for _, asked := range w.asked() {
+		bodies = append(bodies, asked.Body)
+	}
+	if diff := cmp.Diff([]string{
+		`{"fence":"1.1","object_id":"a"}`,
+		`{"fence":"1.1","object_id":"b","expected_version":1}`,
+		`{"fence":"1.1","object_id":"b","expected_version":1}`,
+		`{"fence":"1.1","object_id":"a"}`,
+		`{"fence":"1.1","from_version":1,"expected_version":5}`,
+		`{"fence":"1.1","withdraw":true,"expected_version":5}`,
+	}, bodies); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAfterAProxysErrorTheRepetitionIsADuplicateAndNothingWasDeleted(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		away := proxyError(status) // behind it, the publish was applied
+		w := play(t, away, away, away, success(http.StatusOK, withObject))
+		k := held(w.client())
+		_, err := k.Publish(t.Context(), publication())
+		if !errors.Is(err, client.ErrOutcomeUnknown) {
+			t.Fatalf("%d: %v", status, err)
+		}
+		repetition := publication()
+		repetition.IdempotencyKey = asError(t, err).IdempotencyKey
+		got, err := k.Publish(t.Context(), repetition)
+		if err != nil || got.Result != client.Duplicate || got.Version != 2 {
+			t.Errorf("%d: %+v, %v", status, got, err)
+		}
+		for _, asked := range w.asked() {
+			if asked.Method != http.MethodPost || asked.Header.Get("Idempotency-Key") != repetition.IdempotencyKey {
+				t.Errorf("%d: asked %v", status, asked)
+			}
+		}
+	}
+}
+
+func TestAPublishOfALeaseThatIsOverIsTheServicesToDecide(t *testing.T) {
+	t.Parallel()
+	w := play(t, success(http.StatusOK, `{"result":"released"}`), success(http.StatusOK, withObject))
+	k := held(w.client())
+	if err := k.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.Publish(t.Context(), publication()); err != nil || got.Result != client.Duplicate {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

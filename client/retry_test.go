@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,15 +16,18 @@ import (
 
 const receipt = `{"result":"applied","report":"july","version":1,"object":null,"fence":"1.1","published_at":"2026-07-31T12:00:00Z"}`
 
+// held is a capability of the service that c speaks to.
+func held(c *client.Client) *client.Capability { return c.Granted(client.Fence{Epoch: 1, Counter: 1}) }
+
 // publication is a request that means the same each time.
 func publication() client.PublishRequest {
-	return client.PublishRequest{Report: "july", Fence: client.Fence{Epoch: 1, Counter: 1}, ObjectID: "july.csv"}
+	return client.PublishRequest{ObjectID: "july.csv"}
 }
 
 func TestRepeatsOfAPublishKeepItsKeyAndBody(t *testing.T) {
 	t.Parallel()
 	w := play(t, proxyError(http.StatusBadGateway), cut, success(http.StatusCreated, receipt))
-	if _, err := w.client().Publish(t.Context(), publication()); err != nil {
+	if _, err := held(w.client()).Publish(t.Context(), publication()); err != nil {
 		t.Fatal(err)
 	}
 	first := w.asked()[0]
@@ -41,7 +45,7 @@ func TestTwoPublishesHaveTwoKeys(t *testing.T) {
 	t.Parallel()
 	w := play(t, success(http.StatusCreated, receipt), success(http.StatusCreated, receipt))
 	for range 2 {
-		if _, err := w.client().Publish(t.Context(), publication()); err != nil {
+		if _, err := held(w.client()).Publish(t.Context(), publication()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +69,7 @@ func TestAChangeThatNobodyAnsweredForHasAnUnknownOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := play(t, answer, answer, answer)
-			_, err := w.client().Publish(t.Context(), publication())
+			_, err := held(w.client()).Publish(t.Context(), publication())
 			e := asError(t, err)
 			if !errors.Is(err, client.ErrOutcomeUnknown) || !errors.Is(err, client.ErrUnavailable) || e.Attempts != 3 {
 				t.Errorf("%v, after %d attempts", err, e.Attempts)
@@ -97,7 +101,7 @@ func TestALaterRefusalDoesNotMakeAnUnknownOutcomeKnown(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			w := play(t, cut, problem(http.StatusServiceUnavailable, code, nil), problem(http.StatusServiceUnavailable, code, nil))
-			_, err := w.client().Publish(t.Context(), publication())
+			_, err := held(w.client()).Publish(t.Context(), publication())
 			if e := asError(t, err); e.Outcome != want {
 				t.Errorf("%v has outcome %q, want %q", err, e.Outcome, want)
 			}
@@ -113,7 +117,7 @@ func TestWhatWasNeverSentWasNotApplied(t *testing.T) {
 	}
 	listener.Close() // so that its port refuses connections
 	c := client.New(client.Config{URL: "http://" + listener.Addr().String(), Backoff: time.Millisecond, MaxAttempts: 3})
-	_, err = c.Publish(t.Context(), publication())
+	_, err = held(c).Publish(t.Context(), publication())
 	if e := asError(t, err); e.Outcome != client.NotApplied || e.Attempts != 3 || !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("%v: outcome %q after %d attempts", err, e.Outcome, e.Attempts)
 	}
@@ -123,7 +127,7 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"stale_fence", "busy", "lease_lost", "version_conflict", "forbidden", "internal"} {
 		w := play(t, problem(http.StatusInternalServerError, code, nil))
-		if _, err := w.client().Publish(t.Context(), publication()); asError(t, err).Attempts != 1 {
+		if _, err := held(w.client()).Publish(t.Context(), publication()); asError(t, err).Attempts != 1 {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
@@ -133,8 +137,14 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 type inProcess struct{ http.Handler }
 
 func (p inProcess) RoundTrip(in *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(in.Context()); trace != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
 	recorder := httptest.NewRecorder()
 	p.ServeHTTP(recorder, in)
+	if err := in.Context().Err(); err != nil {
+		return nil, err
+	}
 	return recorder.Result(), nil
 }
 
@@ -207,7 +217,7 @@ func TestAnAttemptThatHangsIsGivenUpAndRepeated(t *testing.T) {
 		success(http.StatusCreated, receipt),
 	)
 	c := client.New(client.Config{URL: w.URL, AttemptTimeout: 50 * time.Millisecond, Backoff: time.Millisecond})
-	if _, err := c.Publish(t.Context(), publication()); err != nil {
+	if _, err := held(c).Publish(t.Context(), publication()); err != nil {
 		t.Error(err)
 	}
 }
@@ -220,7 +230,7 @@ func TestTheCallersCancellationIsNoUnavailability(t *testing.T) {
 			cancel(cause)
 			<-in.Context().Done()
 		})
-		_, err := w.client().Publish(ctx, publication())
+		_, err := held(w.client()).Publish(ctx, publication())
 		if errors.Is(err, client.ErrUnavailable) || !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrOutcomeUnknown) {
 			t.Errorf("got %v", err)
 		}

@@ -59,7 +59,7 @@ func measure(ctx context.Context, r *UploadRequest, body io.Reader) (payload, er
 	open := func() io.Reader { return io.NewSectionReader(source, start, size) }
 	if r.SHA256 == "" {
 		sum := sha256.New()
-		if _, err := io.Copy(sum, untilDone{ctx, open()}); err != nil {
+		if _, err := io.Copy(sum, untilDone(ctx, open())); err != nil {
 			return payload{}, err
 		}
 		r.SHA256 = hex.EncodeToString(sum.Sum(nil))
@@ -71,7 +71,7 @@ func measure(ctx context.Context, r *UploadRequest, body io.Reader) (payload, er
 // spool reads a body to its end, into memory as far as there is room, else into a
 // temporary file.
 func spool(ctx context.Context, body io.Reader) (_ io.Reader, done func(), err error) {
-	body = untilDone{ctx, body}
+	body = untilDone(ctx, body)
 	var head bytes.Buffer
 	n, err := io.CopyN(&head, body, maxMemory+1)
 	if errors.Is(err, io.EOF) {
@@ -98,15 +98,16 @@ func spool(ctx context.Context, body io.Reader) (_ io.Reader, done func(), err e
 	return file, done, nil
 }
 
-// untilDone reads until its context ends.
-type untilDone struct {
-	ctx context.Context
-	io.Reader
+// untilDone reads from a body until ctx ends.
+func untilDone(ctx context.Context, body io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return body.Read(p)
+	})
 }
 
-func (r untilDone) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.Reader.Read(p)
-}
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }

@@ -62,8 +62,8 @@ func (c *Client) transfer(ctx context.Context, r *Reservation, p payload) (*sent
 	var body *sentBody
 	err := c.persist(ctx, request, func(ctx context.Context) *Error {
 		body = p.body()
-		defer body.stop()
 		failure := c.put(ctx, request, r.Upload, body, p.size)
+		body.stop()
 		if failure == nil {
 			return nil
 		}
@@ -76,7 +76,7 @@ func (c *Client) transfer(ctx context.Context, r *Reservation, p payload) (*sent
 		if broken := body.broken.Load(); broken != nil {
 			failure.kind, failure.cause, failure.final = nil, *broken, true
 		}
-		failure.final = failure.final || !p.again
+		failure.final = failure.final || !p.again && !body.untouched()
 		return failure
 	})
 	return body, err

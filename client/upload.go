@@ -56,6 +56,16 @@ func (k *Capability) Upload(ctx context.Context, r UploadRequest) (*Sealed, erro
 		return nil, fmt.Errorf("upload object %q: %w", r.ObjectID, err)
 	}
 	defer done()
+	sealed, err := k.stage(ctx, r, p)
+	if lost := context.Cause(ctx); err != nil && errors.Is(lost, ErrLeaseLost) {
+		// That the outcome is unknown does not matter then: nothing can become visible.
+		return nil, fmt.Errorf("upload object %q: %w", r.ObjectID, lost)
+	}
+	return sealed, err
+}
+
+// stage delivers the bytes, and has them sealed.
+func (k *Capability) stage(ctx context.Context, r UploadRequest, p payload) (*Sealed, error) {
 	digest, err := k.deliver(ctx, ReserveRequest{r.ObjectID, r.Declaration}, p)
 	if err != nil && (digest == "" || !maybeInPlace(err)) {
 		return nil, err

@@ -50,12 +50,17 @@ func (c *Client) watch(ctx context.Context, report string, after int64, tag *str
 		return nil, err
 	}
 	for failures := 0; ; {
+		asked := time.Now()
 		newest, err := c.look(ctx, op, report, tag)
 		switch {
 		case err == nil && newest != nil && newest.Version > after:
 			return newest, nil
 		case err == nil:
 			failures = 0
+			// Whatever does not let a request wait is not asked all the time.
+			if !pause(ctx, time.Second-time.Since(asked)) {
+				return nil, unanswered(ctx, call{op: op}, true, context.Cause(ctx))
+			}
 		case ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
 			return nil, err
 		default:

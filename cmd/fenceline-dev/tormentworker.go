@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/fenceline/fenceline/client"
@@ -21,8 +20,6 @@ type tormentWorker struct {
 	name    string
 	rng     *rand.Rand
 	service *client.Client
-	url     string
-	key     string
 	reports int
 	keep    time.Duration // the retention
 	log     *tormentLog
@@ -35,7 +32,7 @@ const tormentTTL = time.Second
 func (t *torment) newWorker(n int) *tormentWorker {
 	return &tormentWorker{
 		name: fmt.Sprintf("worker-%d", n+1), rng: rand.New(rand.NewPCG(t.Seed, uint64(n)+1)),
-		service: t.newClient("worker"), url: t.platform.service.URL, key: t.platform.state.Keys["worker"],
+		service: t.newClient("worker"),
 		reports: t.Reports, keep: t.Retention, log: t.log,
 	}
 }
@@ -167,7 +164,14 @@ func (w *tormentWorker) again(ctx context.Context, l *client.Capability, version
 		r.FromVersion = w.brink(ctx, l.Report(), r.FromVersion)
 	}
 	if w.chance(10) {
-		r.ExpectedVersion = nil
+		// As if it had been restarted: it does not know what it has published.
+		resumed, _, err := settle(ctx, w, func() (*client.Capability, error) {
+			return w.service.Resume(ctx, l.Report(), l.LeaseID(), 0)
+		})
+		if err != nil {
+			return err
+		}
+		l, r.ExpectedVersion = resumed, nil
 	}
 	_, err := w.publish(ctx, l, r)
 	return err
@@ -186,22 +190,13 @@ func (w *tormentWorker) brink(ctx context.Context, report string, otherwise int6
 	return version
 }
 
-// discard takes back what was staged; the client library has no such call.
+// discard takes back what was staged.
 func (w *tormentWorker) discard(ctx context.Context, l *client.Capability, object string) error {
-	url := fmt.Sprintf("%s/v1/reports/%s/objects/%s/%s", w.url, l.Report(), l.Fence(), object)
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, url, nil)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+w.key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
+	if err := l.Discard(ctx, object); err != nil {
 		return err // killed meanwhile: the collector finds it
 	}
-	if response.StatusCode == http.StatusOK {
-		w.log.count("discarded")
-	}
-	return errors.Join(response.Body.Close(), errDiscarded)
+	w.log.count("discarded")
+	return errDiscarded
 }
 
 // errDiscarded ends a session that has nothing to publish any more.
