@@ -135,27 +135,15 @@ func startError(err error) error {
 	return exitError{exitNotExecutable, err}
 }
 
-// leasedEnvironment is an environment with what the command is to know of the lease. What an outer lease has left in it
-// is gone: work under the inner one is not fenced by the outer.
+// leasedEnvironment is an environment with what the command is to know of the lease. Of two variables of a name the later
+// counts, so what an outer lease has left there is gone: it does not fence work under the inner one.
 func leasedEnvironment(environment []string, lease *client.Capability) []string {
-	own := []string{
-		"FENCELINE_REPORT=" + lease.Report(),
-		"FENCELINE_LEASE_ID=" + lease.LeaseID(),
-		"FENCELINE_FENCE=" + lease.Fence().String(),
+	return append(environment,
+		"FENCELINE_REPORT="+lease.Report(),
+		"FENCELINE_LEASE_ID="+lease.LeaseID(),
+		"FENCELINE_FENCE="+lease.Fence().String(),
 		fmt.Sprintf("FENCELINE_VERSION=%d", lease.Version()),
-	}
-	var inherited []string
-	for _, variable := range environment {
-		name, _, _ := strings.Cut(variable, "=")
-		known := false
-		for _, o := range own {
-			known = known || strings.HasPrefix(o, name+"=")
-		}
-		if !known {
-			inherited = append(inherited, variable)
-		}
-	}
-	return append(inherited, own...)
+	)
 }
 
 // supervise runs the command to its end, and returns its exit code. Nothing that came of it is left then. The error says

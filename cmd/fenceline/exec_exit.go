@@ -30,7 +30,7 @@ func execMeanings() []execMeaning {
 	return []execMeaning{
 		{codes: "0", help: "the command has ended with 0, and its output, if there is one, was published"},
 		{codes: "1-255", help: "the command's own, where it is not 0; nothing was published"},
-		{codes: "128+n", help: "signal n ended the command, or the wait for the lease"},
+		{codes: "128+n", help: "signal n ended the command, or the wait for the lease, or the publishing"},
 		{codes: "4", help: "another worker holds the lease, and did all through --wait; the command was not run"},
 		{"120", "published nothing: the fence is stale", exitExecStale, []error{client.ErrStaleFence, client.ErrFenceNotGranted}},
 		{"121", "published nothing: the lease was lost; a command that still ran was ended", exitExecLost, []error{client.ErrLeaseLost}},
