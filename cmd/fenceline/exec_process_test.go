@@ -29,6 +29,12 @@ const patience = 30 * time.Second
 // start runs the program in the background; what is left of it when the test ends is killed.
 func start(t *testing.T, settings []string, args ...string) *running {
 	t.Helper()
+	return startAs(t, func(*exec.Cmd) {}, settings, args...)
+}
+
+// startAs is start of what is changed before.
+func startAs(t *testing.T, change func(*exec.Cmd), settings []string, args ...string) *running {
+	t.Helper()
 	r := &running{Cmd: exec.Command(os.Args[0], args...), Folder: t.TempDir(), mark: "FENCELINE_TEST_MARK=" + rand.Text()}
 	r.Dir = r.Folder
 	r.Env = append(programOnPath(t), append(settings, r.mark)...)
@@ -41,6 +47,7 @@ func start(t *testing.T, settings []string, args ...string) *running {
 		defer file.Close()
 		*to = file
 	}
+	change(r.Cmd)
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
