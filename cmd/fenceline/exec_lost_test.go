@@ -44,6 +44,9 @@ func TestAllThatCameOfACommandIsDeadBeforeItsLeaseIsOver(t *testing.T) {
 				t.Errorf("they were dead only after the lease: %v", lease)
 			}
 			r.ends(t, 121, "lease lost")
+			if heard := fileIn(r.Folder, "july.csv"); name == "ends and says" && heard != "late\n" {
+				t.Error("it was not asked to end before it was killed")
+			}
 			s.Do(t, "GET", "/v1/reports/july", nil).Refused(t, 404, "not_published")
 		})
 	}

@@ -180,7 +180,7 @@ func TestACommandIsStoppedAndContinuedWithItsWrapper(t *testing.T) {
 func TestASignalEndsTheWaitForALeaseAndLeavesNone(t *testing.T) {
 	t.Parallel()
 	s := testservice.Start(t)
-	for _, sent := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+	for n, sent := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := testproxy.New(t, "tcp", strings.TrimPrefix(s.URL, "http://"))
 		p.Hold(`"wait_ms"`)
 		r := start(t, through(s, p), "exec", "--report=july", "--wait=1m", "--", "echo", "running")
@@ -190,6 +190,10 @@ func TestASignalEndsTheWaitForALeaseAndLeavesNone(t *testing.T) {
 		p.LetGo() // the request may arrive even now
 		if r.out() != "" {
 			t.Error("the command was run")
+		}
+		// What comes late would find that its id has ended.
+		if ended := s.Do(t, "GET", "/v1/reports/july/leases", nil).Want(t, 200).JSON(t)["items"].([]any); len(ended) != n+1 {
+			t.Errorf("%d leases are known, want %d: %v", len(ended), n+1, ended)
 		}
 	}
 	s.Do(t, "PUT", "/v1/reports/july/leases/a7", map[string]any{"holder": "A", "ttl_ms": 60000}).Want(t, 201)

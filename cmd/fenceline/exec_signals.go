@@ -84,7 +84,13 @@ func interruptionOf(ctx context.Context) (found interruption, ok bool) {
 	return found, ok
 }
 
-// stopSelf stops this process until it is continued.
+// stopSelf stops this process until it is continued. The signal may reach another thread first, so that this one would run
+// on for a moment: only being continued ends the wait.
 func stopSelf() {
-	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) == nil {
+		<-continued
+	}
 }

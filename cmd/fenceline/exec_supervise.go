@@ -37,10 +37,7 @@ func (s *supervision) run(signals <-chan os.Signal) (int, error) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
-		switch left := s.lease.Left(); {
-		case left <= killBefore:
-			return 0, s.lost(s.group.Kill(killPatience))
-		case left <= s.grace:
+		if s.lease.Left() <= s.grace {
 			return 0, s.lost(s.end(s.grace))
 		}
 		select {
@@ -49,9 +46,7 @@ func (s *supervision) run(signals <-chan os.Signal) (int, error) {
 		case got := <-signals:
 			s.group.Signal(got.(syscall.Signal)) // as all of [relayed] are
 		case how := <-s.group.Stopped():
-			if how != syscall.SIGSTOP {
-				s.suspend()
-			}
+			s.follow(how)
 		case <-s.lease.Context().Done():
 		case <-look.C:
 		}
@@ -92,6 +87,16 @@ func (s *supervision) lost(failure error) error {
 		why = fmt.Errorf("%w: it could not be renewed in time", client.ErrLeaseLost)
 	}
 	return exitError{exitExecLost, errors.Join(fmt.Errorf("the command was ended: %w", why), failure)}
+}
+
+// follow does what follows from the command's having been stopped. One that only waited to read the terminal gets it, if
+// it is to be had. SIGSTOP is for the command alone, and whoever has sent it.
+func (s *supervision) follow(how syscall.Signal) {
+	tried := how == syscall.SIGTTIN || how == syscall.SIGTTOU
+	if how == syscall.SIGSTOP || tried && s.terminal.Lend(s.group) {
+		return
+	}
+	s.suspend()
 }
 
 // suspend stops this process as the command was stopped, for the shell that waits for it. The lease runs on meanwhile:

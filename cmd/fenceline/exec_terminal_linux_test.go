@@ -55,7 +55,7 @@ func TestInATerminalTheCommandReadsItAndIsStoppedAndInterruptedThere(t *testing.
 	enter("\x1a") // Ctrl-Z
 	awaitState(t, r.Process.Pid, "T")
 	if group, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPGRP); err != nil || group != r.Process.Pid {
-		t.Errorf("the terminal is read by group %d, %v: not by the one that the shell knows", group, err)
+		t.Errorf("the terminal is read by group %d, %v: not by the one that the shell knows: %s", group, err, r.remark())
 	}
 	r.signal(t, syscall.SIGCONT)
 	enter("two\n")

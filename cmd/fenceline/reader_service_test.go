@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -66,6 +67,9 @@ func TestAReportIsShownListedAndRolledBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(as.Out), &shown); err != nil || shown["version"] != 4.0 {
 		t.Errorf("as JSON it is %s, %v", as.Out, err)
 	}
+	if got := fenceline(t, reader, "get", "july").ends(t, 0); got.Out != "second!" {
+		t.Errorf("readers get %q", got.Out)
+	}
 }
 
 func TestALeaseIsShownWhileItLivesAndAfterwards(t *testing.T) {
@@ -93,7 +97,9 @@ func TestEachNewVersionIsALineOfTheWatch(t *testing.T) {
 	s := testservice.Start(t)
 	w := workerSettings(s)
 	fenceline(t, w, "publish", "july", write(t, "july.csv", "first")).ends(t, 0)
-	watch := exec.CommandContext(t.Context(), os.Args[0], "watch", "july", "--json", "--count=2")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch := exec.CommandContext(ctx, os.Args[0], "watch", "july", "--json", "--count=2")
 	watch.Env = append([]string{asProgram + "=1"}, w...)
 	out, err := watch.StdoutPipe()
 	if err != nil {

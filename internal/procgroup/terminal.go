@@ -30,15 +30,20 @@ func (t *Terminal) readers() int {
 	return group
 }
 
-// Lend lets g read the terminal, if this process's own group may; and continues g, which may have been stopped for trying
-// before.
-func (t *Terminal) Lend(g *Group) {
-	if t == nil || t.readers() != syscall.Getpgrp() {
-		return
+// Lend lets g read the terminal, if this process's own group may, and continues g, which may have been stopped for trying
+// before. It tells whether g may read it now.
+func (t *Terminal) Lend(g *Group) bool {
+	if t == nil {
+		return false
 	}
-	if unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, g.pid) == nil {
-		g.Signal(syscall.SIGCONT)
+	if t.readers() == syscall.Getpgrp() {
+		_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, g.pid) // what came of it is asked next
 	}
+	if t.readers() != g.pid {
+		return false
+	}
+	g.Signal(syscall.SIGCONT)
+	return true
 }
 
 // Reclaim takes the terminal back from g.
