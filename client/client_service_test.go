@@ -29,7 +29,8 @@ func worker(s *testservice.Service) *client.Client {
 func workerBehind(t *testing.T, s *testservice.Service) (*client.Client, *testproxy.Proxy) {
 	t.Helper()
 	proxy := testproxy.New(t, "tcp", strings.TrimPrefix(s.URL, "http://"))
-	transport := &http.Transport{}
+	// On a connection that was used before, the transport would repeat a request by itself.
+	transport := &http.Transport{DisableKeepAlives: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return client.New(client.Config{
 		URL: "http://" + proxy.Addr, Key: s.Worker, Backoff: time.Millisecond, HTTPClient: &http.Client{Transport: transport},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,7 +146,7 @@ func TestWorkWhoseLeaseIsLostIsStoppedAndSaysSo(t *testing.T) {
 				a.renew = problem(http.StatusGone, "lease_lost", map[string]any{"reason": "revoked"})
 				err := a.client().Hold(t.Context(), july(), func(ctx context.Context, _ *client.Capability) error { return work(ctx) })
 				var answered *client.Error
-				if !errors.Is(err, client.ErrLeaseLost) || !errors.As(err, &answered) || answered.Reason != "revoked" {
+				if !errors.Is(err, client.ErrLeaseLost) || !errors.As(err, &answered) || answered.Reason != "revoked" || strings.Contains(err.Error(), "nil") {
 					t.Errorf("got %v", err)
 				}
 			})

@@ -137,6 +137,9 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 type inProcess struct{ http.Handler }
 
 func (p inProcess) RoundTrip(in *http.Request) (*http.Response, error) {
+	if err := in.Context().Err(); err != nil {
+		return nil, err
+	}
 	if trace := httptrace.ContextClientTrace(in.Context()); trace != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
 	}

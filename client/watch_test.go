@@ -118,7 +118,7 @@ func TestWatchTakesAWithdrawalForAVersion(t *testing.T) {
 func TestUpdatesYieldsEachVersionOnceUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []http.HandlerFunc{version(2), unchanged, version(3), version(5)}}
+		s := &script{answers: []http.HandlerFunc{version(2), unchanged, version(3), version(3), version(5)}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var seen []int64
