@@ -30,7 +30,7 @@ func TestAllThatCameOfACommandIsDeadBeforeItsLeaseIsOver(t *testing.T) {
 		"in the group":  hangs,
 		"out of it":     scattered + "; sleep 300",
 		"without ears":  "trap '' TERM INT HUP; touch running; while :; do sleep 300; done",
-		"ends and says": "trap 'echo late > july.csv; exit 0' TERM; touch running; while :; do sleep 0.01; done",
+		"ends and says": "trap 'sleep 0.3; echo late > july.csv; exit 0' TERM; touch running; while :; do sleep 0.01; done",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
