@@ -8,6 +8,7 @@
 //	fenceline-dev demo           a paused worker being refused, step by step
 //	fenceline-dev torment        the service killed at random, and what it has done checked
 //	fenceline-dev crowd          hundreds that wait for one lease
+//	fenceline-dev increments     workers that are suspended while they add to one number
 //	fenceline-dev contract       every row of the contract walked over HTTP
 package main
 
@@ -26,8 +27,10 @@ type cli struct {
 	Exec execCommand `cmd:"" help:"Run a command against a throwaway stack, and exit with its code."`
 	Demo demoCommand `cmd:"" help:"See a paused worker being refused."`
 
-	Torment  tormentCommand  `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
-	Crowd    crowdCommand    `cmd:"" help:"Let a crowd wait for one lease, and see how long each waits and what a hand-over costs."`
+	Torment    tormentCommand    `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
+	Crowd      crowdCommand      `cmd:"" help:"Let a crowd wait for one lease, and see how long each waits and what a hand-over costs."`
+	Increments incrementsCommand `cmd:"" help:"Let workers add to one number with fenceline exec, suspend them at random, and see whether it is exact."`
+
 	Contract contractCommand `cmd:"" help:"Walk the page of the contract, row by row, against a throwaway stack."`
 	Check    checkCommand    `cmd:"" help:"Check a database and a bucket against the guarantees."`
 

@@ -3,6 +3,8 @@ package main_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/fenceline/fenceline/client"
@@ -33,6 +35,38 @@ func TestEachKindOfErrorHasItsExitCode(t *testing.T) {
 	} {
 		if got := main.ExitCode(c.err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestThePageOfTheCommandLineHasTheExitCodesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/commandline.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page, _ := strings.Cut(string(text), "## Exit codes")
+	all, exec, found := strings.Cut(page, "### How exec ends")
+	if !found {
+		t.Fatal("the page has no such headings")
+	}
+	for _, c := range []struct {
+		page string
+		rows [][2]string
+		help string
+	}{
+		{all, main.ExitRows(), fenceline(t, nil, "--help").ends(t, 0).Out},
+		{exec, main.ExecRows(), fenceline(t, nil, "exec", "--help").ends(t, 0).Out},
+	} {
+		var want strings.Builder
+		for _, row := range c.rows {
+			fmt.Fprintf(&want, "| %s | %s |\n", row[0], row[1])
+			if !strings.Contains(c.help, row[0]+"  "+row[1]) {
+				t.Errorf("--help does not say %v", row)
+			}
+		}
+		if table := "| code | meaning |\n|---|---|\n" + want.String() + "\n"; !strings.Contains(c.page, table) {
+			t.Errorf("the page does not have the table\n%s", table)
 		}
 	}
 }

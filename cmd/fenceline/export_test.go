@@ -1,6 +1,10 @@
 package main
 
-import "github.com/alecthomas/kong"
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+)
 
 // What the tests look at from outside.
 var (
@@ -18,4 +22,19 @@ func Model() (*kong.Application, error) {
 		return nil, err
 	}
 	return parser.Model, nil
+}
+
+// ExitRows and ExecRows are the tables of exit codes: the code and what it says.
+func ExitRows() (rows [][2]string) {
+	for _, m := range exitMeanings() {
+		rows = append(rows, [2]string{fmt.Sprint(m.code), m.help})
+	}
+	return rows
+}
+
+func ExecRows() (rows [][2]string) {
+	for _, m := range execMeanings() {
+		rows = append(rows, [2]string{m.codes, m.help})
+	}
+	return rows
 }

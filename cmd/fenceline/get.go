@@ -33,7 +33,9 @@ func (c *getCmd) Run(ctx context.Context, out *console) error {
 		_, err := io.Copy(out.Out, content)
 		return err
 	}
-	return saveFile(c.Output, content)
+	progress, finish := showProgress(out.Err, "fetching "+c.Report)
+	defer finish()
+	return saveFile(c.Output, progressReader(content, content.Size, progress))
 }
 
 func (c *getCmd) open(ctx context.Context) (*client.Content, error) {

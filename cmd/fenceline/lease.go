@@ -16,6 +16,7 @@ type leaseCmd struct {
 	Acquire leaseAcquireCmd `cmd:"" help:"Acquire the lease of a report, and a fence with it."`
 	Renew   leaseRenewCmd   `cmd:"" help:"Extend a lease."`
 	Release leaseReleaseCmd `cmd:"" help:"End a lease before its time."`
+	Show    leaseShowCmd    `cmd:"" help:"Show who holds a report, or what became of a lease."`
 }
 
 // leaseAcquireCmd acquires a lease.

@@ -1,10 +1,11 @@
 // Command fenceline runs the fenced report catalog and works with it: the
 // service and its upkeep (serve, migrate, gc, key), and what workers and readers
-// need (lease, publish, get).
+// need (exec, lease, publish, get, show, history, watch, rollback).
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,8 +23,16 @@ type cli struct {
 	GC      gcCmd      `cmd:"" name:"gc" help:"Collect what nothing refers to any more."`
 	Key     keyCmd     `cmd:"" help:"Work with API keys."`
 	Lease   leaseCmd   `cmd:"" help:"Acquire, renew and release leases."`
+	Exec    execCmd    `cmd:"" help:"Run a command while holding a lease, and publish what it has written."`
 	Publish publishCmd `cmd:"" help:"Publish a file as the next version of a report."`
 	Get     getCmd     `cmd:"" help:"Fetch the bytes of a report."`
+	Show    showCmd    `cmd:"" help:"Show the newest version of a report, or another."`
+	History historyCmd `cmd:"" help:"List the versions of a report."`
+	Watch   watchCmd   `cmd:"" help:"Print each new version of a report as it becomes visible."`
+
+	Rollback   rollbackCmd   `cmd:"" help:"Make an older version's bytes visible again, as a new version."`
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete command lines."`
+
 	Version versionCmd `cmd:"" help:"Print the version of this program."`
 }
 
@@ -47,6 +56,13 @@ func run(args []string, out *console) int {
 	err := runCommand(ctx, args, out)
 	if err == nil {
 		return exitOK
+	}
+	var exit exitError
+	if errors.As(err, &exit) {
+		if exit.err != nil {
+			fmt.Fprintf(out.Err, "fenceline: %s\n", oneLine(err))
+		}
+		return exit.code
 	}
 	if isInterrupted(ctx, err) {
 		fmt.Fprintf(out.Err, "fenceline: interrupted: %s\n", oneLine(err))
@@ -79,5 +95,5 @@ func runCommand(ctx context.Context, args []string, out *console) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return command.Run()
+	return command.Run(parser)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/fenceline/fenceline/client"
@@ -36,7 +37,7 @@ func (c *publishCmd) Run(ctx context.Context, out *console) error {
 	if holder == "" {
 		holder = defaultHolder()
 	}
-	receipt, err := c.publish(ctx, holder, file)
+	receipt, err := c.publish(ctx, holder, file, out.Err)
 	if err != nil {
 		return err
 	}
@@ -51,10 +52,12 @@ func (c *publishCmd) Run(ctx context.Context, out *console) error {
 // publish stages the file while the lease is kept alive, and publishes it. Whether the
 // fence still counts is then the service's to say: a publish is begun, too, if the lease
 // has just run out.
-func (c *publishCmd) publish(ctx context.Context, holder string, file *source) (receipt *client.Publication, err error) {
+func (c *publishCmd) publish(ctx context.Context, holder string, file *source, errs io.Writer) (receipt *client.Publication, err error) {
 	request := client.AcquireRequest{Report: c.Report, Holder: holder, TTL: c.TTL}
 	err = c.client().Hold(ctx, request, func(leased context.Context, k *client.Capability) error {
-		_, err := k.Upload(leased, client.UploadRequest{ObjectID: file.objectID, Declaration: file.Declaration, Body: file.file})
+		progress, finish := showProgress(errs, "uploading "+c.File)
+		_, err := k.Upload(leased, client.UploadRequest{ObjectID: file.objectID, Declaration: file.Declaration, Body: file.file, Progress: progress})
+		finish()
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,66 @@
+package procgroup
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// adoptOrphans makes this process the parent of every descendant whose own parent ends.
+func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// bindToParent has the kernel kill the child when this process dies.
+func bindToParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+
+// descendants lists the processes below this one that have not ended. What moves in the tree meanwhile may be missed, so
+// that it is empty proves nothing: that there is no child to wait for does.
+func descendants() []process {
+	children := map[int][]process{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		if p, alive := parseStat(text); alive {
+			children[p.parent] = append(children[p.parent], p)
+		}
+	}
+	var found []process
+	for next := children[os.Getpid()]; len(next) > 0; {
+		p := next[0]
+		found = append(found, p)
+		next = append(next[1:], children[p.pid]...)
+	}
+	return found
+}
+
+// hasMembers tells whether a descendant is in the process group.
+func hasMembers(group int) bool {
+	return slices.ContainsFunc(descendants(), func(p process) bool { return p.group == group })
+}
+
+// parseStat reads a line of /proc/<pid>/stat, whose second member is a name that may contain anything.
+func parseStat(text []byte) (p process, alive bool) {
+	end := bytes.LastIndexByte(text, ')')
+	begin := bytes.IndexByte(text, ' ')
+	if begin < 0 || end < begin {
+		return process{}, false
+	}
+	pid, err := strconv.Atoi(string(text[:begin]))
+	if err != nil {
+		return process{}, false
+	}
+	var state string
+	if _, err := fmt.Sscan(string(text[end+1:]), &state, &p.parent, &p.group); err != nil {
+		return process{}, false
+	}
+	p.pid = pid
+	return p, state != "Z" && state != "X"
+}
