@@ -38,10 +38,7 @@ BEGIN
     END IF;
 
     IF NOT p_dry_run AND status = 'condemned' THEN
-        UPDATE object
-        SET state = 'condemned', condemned_at = p_now, condemned_reason = condemn_one.reason, eligible_at = NULL,
-            purge_after = greatest(p_now, upload_until) + p_grace_ms * interval '1 millisecond'
-        WHERE (report_id, fence_epoch, fence_counter, object_id) = (o.report_id, o.fence_epoch, o.fence_counter, o.object_id);
+        PERFORM condemn_object(o, reason, p_grace_ms, p_now);
     ELSIF NOT p_dry_run AND status = 'put_off' THEN
         UPDATE object
         SET eligible_at = v_until

@@ -36,10 +36,7 @@ BEGIN
         status := 'discarded';
         state := o.state;
         IF o.state IN ('reserved', 'sealed') THEN
-            UPDATE object
-            SET state = 'condemned', condemned_at = v_now, condemned_reason = 'discarded', eligible_at = NULL,
-                purge_after = greatest(v_now, upload_until) + p_grace_ms * interval '1 millisecond'
-            WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object);
+            PERFORM condemn_object(o, 'discarded', p_grace_ms, v_now);
             state := 'condemned';
         END IF;
     END IF;

@@ -39,10 +39,7 @@ BEGIN
         UPDATE publication
         SET erased_at = v_now, erased_by = p_by, erase_reason = p_reason
         WHERE (report_id, object_epoch, object_counter, object_id) = (p_report, p.object_epoch, p.object_counter, p.object_id);
-        UPDATE object
-        SET state = 'condemned', condemned_at = v_now, condemned_reason = 'erased', eligible_at = NULL,
-            purge_after = greatest(v_now, upload_until) + p_grace_ms * interval '1 millisecond'
-        WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, o.fence_epoch, o.fence_counter, o.object_id);
+        PERFORM condemn_object(o, 'erased', p_grace_ms, v_now);
     END IF;
     RETURN NEXT;
 END
