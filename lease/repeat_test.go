@@ -48,16 +48,36 @@ func TestARepeatedRequestIsAnsweredAsSoonAsItsLeaseIsGrantedThoughOthersStandBef
 
 func TestARepeatedRequestAtAnotherInstanceIsAnsweredOnceItsLeaseIsGrantedThoughOthersStandBeforeIt(t *testing.T) {
 	t.Parallel()
+	for range 5 { // where the other instance happens to look just then, its first is granted the lease, and nothing is shown
+		if repeatsElsewhere(t) {
+			return
+		}
+	}
+	t.Error("the other instance was always first")
+}
+
+// repeatsElsewhere tells whether the lease was granted here while it was asked for there as well.
+func repeatsElsewhere(t *testing.T) bool {
+	t.Helper()
 	here := newOffice(t)
-	here.listening(t) // and the other one only looks now and then, so that it is here that the lease is granted
+	here.listening(t) // and the other one only looks now and then
 	there := office{Authority: lease.New(here.db.Pool), db: here.db}
 	here.grant(t, "july", "holder")
-	first := here.waiting(t, t.Context(), "w1", 1)
 	ctx, giveUp := context.WithCancel(t.Context())
-	other := there.waiting(t, ctx, "w2", 1)
-	repeated := there.waiting(t, t.Context(), "w1", 2)
+	defer giveUp()
+	first, other := make(chan answer[lease.Grant], 1), make(chan answer[lease.Grant], 1)
+	waitingHere, waitingThere := here.waiting(t, ctx, "w1", 1), there.waiting(t, ctx, "w2", 1)
+	repeated := there.waiting(t, ctx, "w1", 2)
+	go func() { first <- waitingHere() }()
+	go func() { other <- waitingThere() }()
 	here.released(t, "july", "holder")
-	granted := within(t, time.Minute, first)
+
+	var granted answer[lease.Grant]
+	select {
+	case granted = <-first:
+	case <-other:
+		return false
+	}
 	if granted.err != nil || granted.got.Replayed {
 		t.Fatalf("the first got %+v, %v", granted.got, granted.err)
 	}
@@ -65,7 +85,8 @@ func TestARepeatedRequestAtAnotherInstanceIsAnsweredOnceItsLeaseIsGrantedThoughO
 		t.Errorf("the repetition got %+v, %v, want %s again", a.got, a.err, granted.got.Fence)
 	}
 	giveUp()
-	wantErr(t, other().err, lease.ErrWaitEnded)
+	wantErr(t, (<-other).err, lease.ErrWaitEnded)
+	return true
 }
 
 func TestARequestWhoseLeaseIsReleasedWhileItWaitsIsToldThoughOthersStandBeforeIt(t *testing.T) {
