@@ -14,10 +14,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fenceline/fenceline/client"
+	"github.com/fenceline/fenceline/internal/service"
 	"github.com/fenceline/fenceline/internal/testservice"
 )
 
@@ -85,7 +87,7 @@ func TestABodyInPartsArrivesWholeThroughFaults(t *testing.T) {
 			t.Parallel()
 			s := testservice.Start(t)
 			wire := &partsWire{faults: map[string]func(*http.Request) (*http.Response, error){
-				"part 2": refused(http.StatusServiceUnavailable, ""), "part 7": outdated, "seal": lost,
+				"part 2": refused(http.StatusServiceUnavailable, ""), "part 7": refused(http.StatusForbidden, ""), "seal": lost,
 			}}
 			var body io.Reader = numbersOf(size)
 			if once {
@@ -139,6 +141,20 @@ func TestAStreamPartWhoseAnswerIsLostIsSentAgainFromMemory(t *testing.T) {
 		t.Errorf("%+v, %v", sealed, err)
 	}
 	if wire.count("part 1") != 2 || wire.count("part 3") != 2 {
+		t.Errorf("sent %v", wire.seen)
+	}
+}
+
+func TestPartsWhoseURLsHaveExpiredGetFreshOnes(t *testing.T) {
+	t.Parallel()
+	const size = testPartSize + 5
+	s := testservice.Start(t, func(c *service.Config) { c.Objects.UploadURLLife = 3 * time.Second })
+	late := &dawdling{}
+	wire := &partsWire{faults: map[string]func(*http.Request) (*http.Response, error){"part": late.RoundTrip}}
+	if _, err := partsWorker(t, s, wire).Upload(t.Context(), sized(numbersOf(size), size)); err != nil {
+		t.Error(err)
+	}
+	if wire.count("reserve ") < 2 {
 		t.Errorf("sent %v", wire.seen)
 	}
 }
@@ -233,7 +249,7 @@ func TestFurtherURLsAreAskedForWhenPartsNeedThem(t *testing.T) {
 			answer.Header.Set("ETag", `"x"`)
 			return answer, err
 		},
-		"part 1200": outdated,
+		"part 1200": refused(http.StatusForbidden, ""),
 	}}
 	k := partsWorker(t, s, wire)
 	request := sized(numbersOf(size), size)
@@ -327,7 +343,7 @@ func TestAServiceThatKnowsNothingOfPartsGetsTheBodyAsAWhole(t *testing.T) {
 			if err != nil || sealed.SHA256 != digestOf(t, numbersOf(size)) {
 				t.Errorf("%+v, %v", sealed, err)
 			}
-			if wire.count("reserve ") != 2 || wire.count("PUT") != 1 || wire.count("part 1") != 0 {
+			if wire.count("reserve ") != 2 || wire.count("whole") != 1 || wire.count("part 1") != 0 {
 				t.Errorf("sent %v", wire.seen)
 			}
 		})

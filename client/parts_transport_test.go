@@ -30,12 +30,15 @@ type partsWire struct {
 	underWay int
 }
 
-// nameOf is "part 3" for its upload, "seal" for a seal, and "reserve ?parts=…" for a reservation.
+// nameOf is "part 3" for its upload, "whole" for one as a whole, "seal" for a seal, and "reserve 1001-1500" for a
+// reservation with its ?parts=.
 func nameOf(in *http.Request) string {
 	query := in.URL.Query()
 	switch {
 	case query.Has("partNumber"):
 		return "part " + query.Get("partNumber")
+	case query.Has("X-Amz-Signature"):
+		return "whole"
 	case strings.HasSuffix(in.URL.Path, "/seal"):
 		return "seal"
 	case in.Method == http.MethodPut && strings.Contains(in.URL.Path, "/objects/"):
@@ -109,15 +112,6 @@ func lost(in *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, answer.Body)
 	answer.Body.Close()
 	return nil, errors.New("the answer is lost")
-}
-
-// outdated is a URL that the storage does not let pass.
-func outdated(in *http.Request) (*http.Response, error) {
-	in = in.Clone(in.Context())
-	query := in.URL.Query()
-	query.Set("X-Amz-Signature", strings.Repeat("0", 64))
-	in.URL.RawQuery = query.Encode()
-	return http.DefaultTransport.RoundTrip(in)
 }
 
 // partsWorker holds a lease, and uploads more than one part in parts through a wire.

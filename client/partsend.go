@@ -18,7 +18,7 @@ func (u *partsUpload) send(ctx context.Context, number int, content io.ReaderAt,
 		}
 		page = from
 		err = u.sendTo(ctx, to, number, content, size)
-		if err == nil || n == freshURLs || !expired(err) {
+		if err == nil || n == freshURLs || !expired(err) && !u.urls.over(page) {
 			return err
 		}
 	}

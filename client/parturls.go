@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 )
 
 // partsAPage is of how many parts one answer has the URLs.
@@ -23,8 +24,11 @@ type partURLs struct {
 	pages map[int]*urlPage // by their places, from 0
 }
 
-// urlPage is the URLs of one answer, by the numbers of their parts.
-type urlPage struct{ urls map[int]UploadURL }
+// urlPage is the URLs of one answer.
+type urlPage struct {
+	urls map[int]UploadURL // by the numbers of their parts
+	end  instant           // when they expire, by the clock here
+}
 
 // of is the URL of a part, and the page that it is from: another than expired, if the
 // storage has refused the URL from there.
@@ -33,7 +37,7 @@ func (u *partURLs) of(ctx context.Context, number int, expired *urlPage) (Upload
 	defer u.mu.Unlock()
 	place := (number - 1) / partsAPage
 	page := u.pages[place]
-	if page == nil || page == expired {
+	if page == nil || page == expired || u.over(page) {
 		fresh, err := u.ask(ctx, place)
 		if err != nil {
 			return UploadURL{}, nil, err
@@ -47,6 +51,10 @@ func (u *partURLs) of(ctx context.Context, number int, expired *urlPage) (Upload
 	}
 	return to, page, nil
 }
+
+// over tells whether the URLs of a page have expired. A storage says so with a refusal,
+// which is lost where it cuts the connection in the middle of a part.
+func (u *partURLs) over(page *urlPage) bool { return u.k.client.now().until(page.end) <= 0 }
 
 func (u *partURLs) op() string {
 	return opName("reserve", "object "+u.request.ObjectID, u.k.granted.Report)
@@ -71,8 +79,9 @@ func (u *partURLs) ask(ctx context.Context, place int) (*urlPage, error) {
 		first := place*partsAPage + 1
 		request.query = url.Values{"parts": {fmt.Sprintf("%d-%d", first, min(first+partsAPage-1, u.count))}}
 	}
-	got, _, err := exchange[struct {
+	got, answered, err := exchange[struct {
 		Upload struct {
+			ExpiresAt time.Time `json:"expires_at"`
 			Parts []struct {
 				Number int `json:"number"`
 				UploadURL
@@ -85,7 +94,14 @@ func (u *partURLs) ask(ctx context.Context, place int) (*urlPage, error) {
 	if err != nil {
 		return nil, u.k.judge(err)
 	}
-	page := &urlPage{make(map[int]UploadURL, len(got.Upload.Parts))}
+	life := time.Until(got.Upload.ExpiresAt)
+	if date, err := http.ParseTime(answered.header.Get("Date")); err == nil {
+		life = got.Upload.ExpiresAt.Sub(date) // the clock here may be wrong
+	}
+	page := &urlPage{
+		urls: make(map[int]UploadURL, len(got.Upload.Parts)),
+		end:  answered.sentAt.plus(life - time.Second), // that header has whole seconds
+	}
 	for _, part := range got.Upload.Parts {
 		page.urls[part.Number] = part.UploadURL
 	}
