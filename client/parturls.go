@@ -82,7 +82,7 @@ func (u *partURLs) ask(ctx context.Context, place int) (*urlPage, error) {
 	got, answered, err := exchange[struct {
 		Upload struct {
 			ExpiresAt time.Time `json:"expires_at"`
-			Parts []struct {
+			Parts     []struct {
 				Number int `json:"number"`
 				UploadURL
 			} `json:"parts"`

@@ -36,7 +36,7 @@ func (c *bigCommand) Run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
-	p, err := startThrowaway(ctx, folder, 0, false)
+	p, err := startForBig(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,21 @@ func (c *bigCommand) Run() (err error) {
 		return fmt.Errorf("the upload has used more than %v of memory", c.Memory)
 	}
 	return nil
+}
+
+// startForBig starts a platform whose storage takes any number of parts.
+func startForBig(ctx context.Context, folder *stack.Folder) (*platform, error) {
+	settings, err := settings(0)
+	if err != nil {
+		return nil, err
+	}
+	port, err := stack.FreePort(0)
+	if err != nil {
+		return nil, err
+	}
+	return startPlatform(ctx, folder, platformConfig{
+		postgres: throwawayPostgres(), sidecar: true, listen: fmt.Sprintf("127.0.0.1:%d", port), settings: settings,
+	})
 }
 
 // upload has a child upload, whose memory is then that of an upload alone.
