@@ -148,14 +148,29 @@ func TestAStreamPartWhoseAnswerIsLostIsSentAgainFromMemory(t *testing.T) {
 func TestPartsWhoseURLsHaveExpiredGetFreshOnes(t *testing.T) {
 	t.Parallel()
 	const size = testPartSize + 5
-	s := testservice.Start(t, func(c *service.Config) { c.Objects.UploadURLLife = 3 * time.Second })
-	late := &dawdling{}
-	wire := &partsWire{faults: map[string]func(*http.Request) (*http.Response, error){"part": late.RoundTrip}}
-	if _, err := partsWorker(t, s, wire).Upload(t.Context(), sized(numbersOf(size), size)); err != nil {
-		t.Error(err)
-	}
-	if wire.count("reserve ") < 2 {
-		t.Errorf("sent %v", wire.seen)
+	for name, refusalIsLost := range map[string]bool{"refused": false, "the refusal is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testservice.Start(t, func(c *service.Config) { c.Objects.UploadURLLife = 3 * time.Second })
+			late := &dawdling{}
+			var first atomic.Pointer[string] // the date of the URLs that expire
+			wire := &partsWire{faults: map[string]func(*http.Request) (*http.Response, error){"part": func(in *http.Request) (*http.Response, error) {
+				signed := in.URL.Query().Get("X-Amz-Date")
+				first.CompareAndSwap(nil, &signed)
+				answer, err := late.RoundTrip(in)
+				if refusalIsLost && err == nil && *first.Load() == signed {
+					answer.Body.Close()
+					err = errors.New("the connection was reset")
+				}
+				return answer, err
+			}}}
+			if _, err := partsWorker(t, s, wire).Upload(t.Context(), sized(numbersOf(size), size)); err != nil {
+				t.Error(err)
+			}
+			if wire.count("reserve ") < 2 {
+				t.Errorf("sent %v", wire.seen)
+			}
+		})
 	}
 }
 
