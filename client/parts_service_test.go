@@ -160,7 +160,7 @@ func TestPartsWhoseURLsHaveExpiredGetFreshOnes(t *testing.T) {
 				answer, err := late.RoundTrip(in)
 				if refusalIsLost && err == nil && *first.Load() == signed {
 					answer.Body.Close()
-					err = errors.New("the connection was reset")
+					return nil, errors.New("the connection was reset")
 				}
 				return answer, err
 			}}}
