@@ -36,6 +36,15 @@ type Config struct {
 	// Margin is how much earlier than the service a lease counts as over on this side,
 	// for what happens between looking at the clock and acting. Default 500 ms.
 	Margin time.Duration
+	// PartsAbove is of how many bytes on [Capability.Upload] sends a body in parts, several
+	// at once. Default 64 MiB.
+	PartsAbove int64
+	// PartSize is how many bytes a part has: at least 5 MiB, and more where there would be
+	// over 10 000 parts. Default 16 MiB.
+	PartSize int64
+	// PartsAtOnce is how many parts of an upload are sent at the same time. Of a body that
+	// can be read only once so many are kept in memory. Default 4.
+	PartsAtOnce int
 	// UserAgent names the program to the service. Default "fenceline-client".
 	UserAgent string
 }
@@ -57,6 +66,9 @@ func New(config Config) *Client {
 	config.MaxBackoff = cmp.Or(config.MaxBackoff, 10*time.Second)
 	config.AttemptTimeout = cmp.Or(config.AttemptTimeout, 30*time.Second)
 	config.Margin = cmp.Or(config.Margin, 500*time.Millisecond)
+	config.PartsAbove = cmp.Or(config.PartsAbove, 64<<20)
+	config.PartSize = cmp.Or(config.PartSize, 16<<20)
+	config.PartsAtOnce = max(cmp.Or(config.PartsAtOnce, 4), 1)
 	config.UserAgent = cmp.Or(config.UserAgent, "fenceline-client")
 
 	sender := http.Client{}

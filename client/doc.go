@@ -48,7 +48,7 @@
 // # Bytes
 //
 // [Capability.Upload] stages bytes from any reader, in bounded memory, and knows in the end
-// that they are in place. [Client.Open] returns a reader that checks the digest and fails
+// that they are in place; many bytes it sends in parts, several at once. [Client.Open] returns a reader that checks the digest and fails
 // instead of ending where it differs. [Client.Watch] and [Client.Updates] wait for newer
 // versions.
 package client

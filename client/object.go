@@ -76,13 +76,34 @@ type Sealed struct {
 // declared. It makes nothing visible, and may be repeated; publishing seals too. It fails
 // with [ErrObjectIncomplete] or [ErrObjectMismatch].
 func (k *Capability) Seal(ctx context.Context, objectID string) (*Sealed, error) {
+	return k.seal(ctx, objectID, sealWait(0))
+}
+
+// sealWait is how long the service may take to seal so many bytes, which it may have to
+// read.
+func sealWait(size int64) time.Duration {
+	return max(15*time.Minute, time.Duration(size>>30+1)*3*time.Minute)
+}
+
+// seal has an object sealed, made of its parts where their ETags are named: of part 1, 2, ….
+func (k *Capability) seal(ctx context.Context, objectID string, waits time.Duration, etags ...string) (*Sealed, error) {
 	op := opName("seal", "object "+objectID, k.granted.Report)
 	if err := checkIDs(op, "object", objectID); err != nil {
 		return nil, err
 	}
+	type part struct {
+		Number int    `json:"number"`
+		ETag   string `json:"etag"`
+	}
+	var body struct {
+		Parts []part `json:"parts,omitempty"`
+	}
+	for i, etag := range etags {
+		body.Parts = append(body.Parts, part{i + 1, etag})
+	}
 	got, _, err := exchange[Sealed](ctx, k.client, call{
 		op: op, method: http.MethodPost, path: append(k.objectPath(objectID), "seal"),
-		body: struct{}{}, mutating: true, waits: 10 * time.Minute, // it may have to read all bytes
+		body: body, mutating: true, waits: waits,
 	})
 	if err != nil {
 		return nil, k.judge(err)

@@ -15,8 +15,7 @@ import (
 // again.
 const maxMemory = 8 << 20
 
-// prepare makes a payload of the body of a request, and declares what it learns on the
-// way. The caller calls done once the payload is not needed any more.
+// prepare makes a payload of the body of a request. The caller calls done once the payload is not needed any more.
 func prepare(ctx context.Context, r *UploadRequest) (p payload, done func(), err error) {
 	done = func() {}
 	body := r.Body
@@ -35,15 +34,14 @@ func prepare(ctx context.Context, r *UploadRequest) (p payload, done func(), err
 			return payload{}, done, err
 		}
 	}
-	if p, err = measure(ctx, r, body); err != nil {
+	if p, err = measure(r, body); err != nil {
 		done()
 	}
 	return p, done, err
 }
 
-// measure makes a payload of a body that can be read again, and declares its size and
-// digest.
-func measure(ctx context.Context, r *UploadRequest, body io.Reader) (payload, error) {
+// measure makes a payload of a body that can be read again, and declares its size.
+func measure(r *UploadRequest, body io.Reader) (payload, error) {
 	source, start, _ := rereadable(body)
 	end, err := source.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -56,16 +54,25 @@ func measure(ctx context.Context, r *UploadRequest, body io.Reader) (payload, er
 	if r.Size != nil && *r.Size != size {
 		return payload{}, fmt.Errorf("%w: the body has %d bytes, declared were %d", ErrObjectMismatch, size, *r.Size)
 	}
-	open := func() io.Reader { return io.NewSectionReader(source, start, size) }
-	if r.SHA256 == "" {
-		sum := sha256.New()
-		if _, err := io.Copy(sum, untilDone(ctx, open())); err != nil {
-			return payload{}, err
-		}
-		r.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	}
 	r.Size = &size
-	return payload{open: open, again: true, size: size, sha256: r.SHA256, progress: r.Progress}, nil
+	return payload{
+		open:  func() io.Reader { return io.NewSectionReader(source, start, size) },
+		again: true, size: size, sha256: r.SHA256, progress: r.Progress,
+		at: io.NewSectionReader(source, start, size),
+	}, nil
+}
+
+// digested is p with the digest of its bytes, if they can be read again for that.
+func (p payload) digested(ctx context.Context) (payload, error) {
+	if p.sha256 != "" || !p.again {
+		return p, nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, untilDone(ctx, p.open())); err != nil {
+		return p, err
+	}
+	p.sha256 = hex.EncodeToString(sum.Sum(nil))
+	return p, nil
 }
 
 // spool reads a body to its end, into memory as far as there is room, else into a

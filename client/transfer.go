@@ -53,6 +53,7 @@ type payload struct {
 	size     int64
 	sha256   string // in hex; "" if it is known only once they were read
 	progress func(sent, total int64)
+	at       io.ReaderAt // the bytes, where they can be read at any place; else nil
 }
 
 // transfer sends a payload to where a reservation says, and returns the body of the last
@@ -62,7 +63,7 @@ func (c *Client) transfer(ctx context.Context, r *Reservation, p payload) (*sent
 	var body *sentBody
 	err := c.persist(ctx, request, func(ctx context.Context) *Error {
 		body = p.body()
-		failure := c.put(ctx, request, r.Upload, body, p.size)
+		_, failure := c.put(ctx, request, r.Upload, body, p.size)
 		body.stop()
 		if failure == nil {
 			return nil
@@ -86,12 +87,12 @@ func (c *Client) transfer(ctx context.Context, r *Reservation, p payload) (*sent
 // a refusal is lost where the storage cuts the connection in the middle of a body.
 const continueSize = 1 << 20
 
-// put makes one attempt at an upload.
-func (c *Client) put(ctx context.Context, request call, to UploadURL, body io.Reader, size int64) *Error {
+// put makes one attempt at an upload, and returns the header of the storage's answer.
+func (c *Client) put(ctx context.Context, request call, to UploadURL, body io.Reader, size int64) (http.Header, *Error) {
 	var connected atomic.Bool
 	message, err := http.NewRequestWithContext(traceConnection(ctx, &connected), to.Method, to.URL, body)
 	if err != nil {
-		return invalid(request.op, "the upload URL cannot be used")
+		return nil, invalid(request.op, "the upload URL cannot be used")
 	}
 	for name, value := range to.Headers {
 		switch strings.ToLower(name) {
@@ -111,13 +112,13 @@ func (c *Client) put(ctx context.Context, request call, to UploadURL, body io.Re
 	}
 	response, err := c.http.Do(message)
 	if err != nil {
-		return unanswered(ctx, request, connected.Load(), err)
+		return nil, unanswered(ctx, request, connected.Load(), err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 200 && response.StatusCode <= 299 {
-		return nil
+		return response.Header, nil
 	}
-	return storageRefusal(request, response)
+	return nil, storageRefusal(request, response)
 }
 
 // rereader is what can be read more than once.

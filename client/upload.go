@@ -15,14 +15,17 @@ type UploadRequest struct {
 	ObjectID string // chosen by the caller, one for each object of a grant
 	Declaration
 	// Body is the bytes. What can be read again, such as an [os.File] or a
-	// [bytes.Reader], is read twice, from where it stands to its end: once for its size
-	// and digest, unless that is declared, and once to be sent, again after each failure.
+	// [bytes.Reader], is read from where it stands to its end: twice, once for its digest,
+	// unless that is declared, and once to be sent, again after each failure. In parts
+	// both happen at the same time, from several places at once.
 	// Anything else is read once: up to a few MiB of it are kept in memory; of more, a
-	// body of declared size is streamed, and then not sent again after a failure, and one
-	// of unknown size goes through a temporary file.
+	// body of declared size is streamed, and one of unknown size goes through a temporary
+	// file. What is streamed as a whole is not sent again after a failure; of what is
+	// streamed in parts each part is, from memory.
 	Body io.Reader
 	// Progress is called after each piece that was handed to the connection, with how
-	// many bytes were and how many there are. It begins anew with each attempt.
+	// many bytes were and how many there are. It begins anew with each attempt; in parts
+	// it sums over them, and only grows. It is called by one goroutine at a time.
 	Progress func(sent, total int64)
 }
 
@@ -46,10 +49,16 @@ func (k *Capability) UploadFile(ctx context.Context, path string, r UploadReques
 // answer, an upload URL that has expired, and bytes that an earlier attempt has left in
 // place are no failures, and the same Upload may be repeated.
 //
+// More than [Config.PartsAbove] bytes are sent in parts, several at once, unless the
+// service knows of no parts. If that fails the object is discarded, since its parts are of
+// no use any more, unless it may be sealed or published: to try again, choose another
+// object id. Upload returns once none of its parts is under way, and a Read of Body that
+// hangs holds it up.
+//
 // It fails with [ErrStaleFence] like a publish, with [ErrConflict] where the id was used
 // for another object, with [ErrObjectMismatch] where the bytes in place are not those of
-// Body, with [ErrUploadRefused] where the storage does not take them. After a failure Body
-// may still be being read: do not go on using it.
+// Body, in parts with [ErrDigestMismatch] too, with [ErrUploadRefused] where the storage
+// does not take them. After a failure Body may still be being read: do not go on using it.
 func (k *Capability) Upload(ctx context.Context, r UploadRequest) (*Sealed, error) {
 	p, done, err := prepare(ctx, &r)
 	if err != nil {
@@ -64,8 +73,24 @@ func (k *Capability) Upload(ctx context.Context, r UploadRequest) (*Sealed, erro
 	return sealed, err
 }
 
-// stage delivers the bytes, and has them sealed.
+// stage delivers the bytes, in parts or as a whole, and has them sealed.
 func (k *Capability) stage(ctx context.Context, r UploadRequest, p payload) (*Sealed, error) {
+	if p.size > k.client.config.PartsAbove {
+		sealed, err := k.stageParts(ctx, ReserveRequest{r.ObjectID, r.Declaration}, p)
+		if !withoutParts(err) {
+			return sealed, err
+		}
+	}
+	p, err := p.digested(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("upload object %q: %w", r.ObjectID, err)
+	}
+	r.SHA256 = p.sha256
+	return k.stageWhole(ctx, r, p)
+}
+
+// stageWhole delivers the bytes in one request, and has them sealed.
+func (k *Capability) stageWhole(ctx context.Context, r UploadRequest, p payload) (*Sealed, error) {
 	digest, err := k.deliver(ctx, ReserveRequest{r.ObjectID, r.Declaration}, p)
 	if err != nil && (digest == "" || !maybeInPlace(err)) {
 		return nil, err

@@ -9,6 +9,7 @@
 //	fenceline-dev torment        the service killed at random, and what it has done checked
 //	fenceline-dev crowd          hundreds that wait for one lease
 //	fenceline-dev increments     workers that are suspended while they add to one number
+//	fenceline-dev big            an upload larger than memory, published and read back
 //	fenceline-dev contract       every row of the contract walked over HTTP
 package main
 
@@ -34,7 +35,10 @@ type cli struct {
 	Contract contractCommand `cmd:"" help:"Walk the page of the contract, row by row, against a throwaway stack."`
 	Check    checkCommand    `cmd:"" help:"Check a database and a bucket against the guarantees."`
 
+	Big bigCommand `cmd:"" help:"Upload more than fits into memory, publish it and read it back, with times and rates."`
+
 	DemoWorker demoWorkerCommand `cmd:"" hidden:""`
+	BigUpload  bigUploadCommand  `cmd:"" hidden:""`
 }
 
 // exitError ends the program with the exit code of a command that was run.

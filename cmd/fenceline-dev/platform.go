@@ -24,6 +24,7 @@ type platform struct {
 // platformConfig says how to run a [platform].
 type platformConfig struct {
 	postgres stack.PostgresConfig
+	sidecar  bool // of the S3 server
 	listen   string
 	settings []string // as environment variables; the caller's own win
 	restart  bool
@@ -36,7 +37,7 @@ func startPlatform(ctx context.Context, f *stack.Folder, cfg platformConfig) (*p
 	if err != nil {
 		return nil, err
 	}
-	s, err := startServers(ctx, f, cfg.postgres)
+	s, err := startServers(ctx, f, cfg.postgres, func(s3 *stack.S3Config) { s3.Sidecar = cfg.sidecar })
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ type servers struct {
 }
 
 // startServers starts both, and keeps their addresses and credentials in the
-// folder for the next start.
-func startServers(ctx context.Context, f *stack.Folder, cfg stack.PostgresConfig) (*servers, error) {
+// folder for the next start. Each change edits how the S3 server is run.
+func startServers(ctx context.Context, f *stack.Folder, cfg stack.PostgresConfig, changes ...func(*stack.S3Config)) (*servers, error) {
 	st, err := readState(f)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,11 @@ func startServers(ctx context.Context, f *stack.Folder, cfg stack.PostgresConfig
 	if s.postgres, err = stack.StartPostgres(ctx, f, cfg); err != nil {
 		return nil, err
 	}
-	s.s3, err = stack.StartS3(ctx, f, stack.S3Config{AccessKey: st.AccessKey, SecretKey: st.SecretKey, Port: st.S3Port})
+	storage := stack.S3Config{AccessKey: st.AccessKey, SecretKey: st.SecretKey, Port: st.S3Port}
+	for _, change := range changes {
+		change(&storage)
+	}
+	s.s3, err = stack.StartS3(ctx, f, storage)
 	if err != nil {
 		return nil, errors.Join(err, s.stop())
 	}

@@ -40,6 +40,11 @@ type S3Config struct {
 	// Port is the port wished for; another one is taken where it is not free.
 	// 0 means any.
 	Port int
+	// Sidecar keeps what the server knows about objects in files of their own,
+	// instead of in extended attributes, of which many file systems have a few
+	// KiB: too little for an object of many hundred parts. A folder keeps to
+	// what it was begun with.
+	Sidecar bool
 }
 
 // StartS3 starts the server on the folder's files and returns once it answers.
@@ -69,7 +74,7 @@ func startS3(ctx context.Context, f *Folder, binary string, cfg S3Config) (*S3, 
 		"--port", address, "--health", "/health", "--region", Region, "--quiet", "posix",
 		"--versioning-dir", filepath.Join(f.path, "s3", "versions"), // for buckets that ask for versions
 	}
-	if sidecar := filepath.Join(f.path, "s3", "sidecar"); !hasXattrs(sidecar) {
+	if sidecar := filepath.Join(f.path, "s3", "sidecar"); cfg.Sidecar || !hasXattrs(sidecar) {
 		args = append(args, "--sidecar", sidecar)
 	}
 	cmd := exec.Command(binary, append(args, filepath.Join(f.path, "s3", "data"))...)
