@@ -30,9 +30,12 @@ type Config struct {
 	// where the service asks for more patience than that. Default 10 s.
 	MaxBackoff time.Duration
 	// AttemptTimeout bounds one attempt of a request that carries no content, beyond
-	// what it asks the service to wait. Uploads and downloads are bounded by their
-	// contexts alone. Default 30 s.
+	// what it asks the service to wait, and the wait for a download to begin. Default
+	// 30 s.
 	AttemptTimeout time.Duration
+	// StallTimeout is how long an upload or a download may stand still before that attempt
+	// is given up. Default 2 min.
+	StallTimeout time.Duration
 	// Margin is how much earlier than the service a lease counts as over on this side,
 	// for what happens between looking at the clock and acting. Default 500 ms.
 	Margin time.Duration
@@ -65,6 +68,7 @@ func New(config Config) *Client {
 	config.Backoff = cmp.Or(config.Backoff, 100*time.Millisecond)
 	config.MaxBackoff = cmp.Or(config.MaxBackoff, 10*time.Second)
 	config.AttemptTimeout = cmp.Or(config.AttemptTimeout, 30*time.Second)
+	config.StallTimeout = cmp.Or(config.StallTimeout, 2*time.Minute)
 	config.Margin = cmp.Or(config.Margin, 500*time.Millisecond)
 	config.PartsAbove = cmp.Or(config.PartsAbove, 64<<20)
 	config.PartSize = cmp.Or(config.PartSize, 16<<20)

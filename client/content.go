@@ -27,6 +27,8 @@ type Content struct {
 	op       string
 	response *http.Response
 	hash     hash.Hash
+	stalled  *stall
+	stop     func()
 }
 
 // Open begins to fetch the bytes of the newest version of a report. It fails as
@@ -53,11 +55,19 @@ func (c *Client) open(ctx context.Context, op, report string, below ...string) (
 	}
 	var content *Content
 	err := c.persist(ctx, request, func(ctx context.Context) *Error {
-		response, failure := c.send(ctx, request, nil)
+		moving, stalled, stop := watch(ctx, c.config.AttemptTimeout) // until it begins
+		response, failure := c.send(moving, request, nil)
 		if failure != nil {
+			stop()
+			if stalled.ended.Load() {
+				return unanswered(ctx, request, true, stalled.reason(failure))
+			}
 			return failure
 		}
+		stalled.after = c.config.StallTimeout
+		stalled.moved()
 		if response.StatusCode != http.StatusOK {
+			defer stop()
 			defer response.Body.Close()
 			body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // half a problem document is none
 			return refusal(request, response, body)
@@ -65,9 +75,11 @@ func (c *Client) open(ctx context.Context, op, report string, below ...string) (
 		digest, err := announcedDigest(response.Header)
 		if err != nil {
 			response.Body.Close()
+			stop()
 			return &Error{Op: op, kind: ErrDigestMismatch, cause: err, final: true}
 		}
 		content = newContent(op, response, digest)
+		content.stalled, content.stop = stalled, stop
 		return nil
 	})
 	if err != nil {
@@ -89,13 +101,19 @@ func newContent(op string, response *http.Response, digest string) *Content {
 
 // Read reads the next bytes, and at their end compares the digest.
 func (c *Content) Read(p []byte) (int, error) {
+	c.stalled.moved() // the caller may have taken its time
 	n, err := c.response.Body.Read(p)
+	c.stalled.moved()
 	c.hash.Write(p[:n])
 	switch {
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, io.EOF):
-		return n, unanswered(c.response.Request.Context(), call{op: c.op}, true, err)
+		ctx := c.response.Request.Context()
+		if c.stalled.ended.Load() {
+			ctx = context.WithoutCancel(ctx) // nobody but the stall has ended it
+		}
+		return n, unanswered(ctx, call{op: c.op}, true, c.stalled.reason(err))
 	}
 	if actual := hex.EncodeToString(c.hash.Sum(nil)); actual != c.SHA256 {
 		cause := fmt.Errorf("the bytes have SHA-256 %s, published were those of %s", actual, c.SHA256)
@@ -105,7 +123,10 @@ func (c *Content) Read(p []byte) (int, error) {
 }
 
 // Close ends the transfer, finished or not.
-func (c *Content) Close() error { return c.response.Body.Close() }
+func (c *Content) Close() error {
+	defer c.stop()
+	return c.response.Body.Close()
+}
 
 // announcedDigest is the SHA-256, in hex, that an answer says its bytes have: in
 // Repr-Digest (RFC 9530), else as the ETag.

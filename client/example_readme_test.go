@@ -26,8 +26,13 @@ func Example_file() {
 		_, err := k.Publish(ctx, client.PublishRequest{ObjectID: "july.csv"})
 		return err
 	})
-	if errors.Is(err, client.ErrStaleFence) {
+	switch {
+	case errors.Is(err, client.ErrBusy):
+		log.Print("another worker is at it: ", err)
+	case errors.Is(err, client.ErrStaleFence):
 		log.Print("a newer worker has taken over: ", err)
+	case err != nil:
+		log.Fatal(err)
 	}
 }
 

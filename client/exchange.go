@@ -85,7 +85,7 @@ func exchange[T any](ctx context.Context, c *Client, request call) (T, answer, e
 // send makes one attempt. The caller closes the response's body.
 func (c *Client) send(ctx context.Context, request call, payload []byte) (*http.Response, *Error) {
 	if c.base == nil {
-		return nil, invalid(request.op, "the service's URL %q is not an http or https address", c.config.URL)
+		return nil, invalid(request.op, "the service's URL is not an http or https address")
 	}
 	var connected atomic.Bool
 	ctx = traceConnection(ctx, &connected)

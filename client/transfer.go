@@ -90,7 +90,10 @@ const continueSize = 1 << 20
 // put makes one attempt at an upload, and returns the header of the storage's answer.
 func (c *Client) put(ctx context.Context, request call, to UploadURL, body io.Reader, size int64) (http.Header, *Error) {
 	var connected atomic.Bool
-	message, err := http.NewRequestWithContext(traceConnection(ctx, &connected), to.Method, to.URL, body)
+	moving, stalled, stop := watch(ctx, c.config.StallTimeout)
+	defer stop()
+	body = movingReader{body, stalled}
+	message, err := http.NewRequestWithContext(traceConnection(moving, &connected), to.Method, to.URL, body)
 	if err != nil {
 		return nil, invalid(request.op, "the upload URL cannot be used")
 	}
@@ -112,7 +115,7 @@ func (c *Client) put(ctx context.Context, request call, to UploadURL, body io.Re
 	}
 	response, err := c.http.Do(message)
 	if err != nil {
-		return nil, unanswered(ctx, request, connected.Load(), err)
+		return nil, unanswered(ctx, request, connected.Load(), stalled.reason(err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 200 && response.StatusCode <= 299 {

@@ -32,6 +32,10 @@ type UploadRequest struct {
 // UploadFile is [Capability.Upload] of the file at path, under its own name unless the
 // request says otherwise.
 func (k *Capability) UploadFile(ctx context.Context, path string, r UploadRequest) (*Sealed, error) {
+	// What is no regular file, such as a pipe, may hang, or have no end: it is for Upload.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, invalid(opName("upload", "object "+r.ObjectID, k.Report()), "%s is no regular file", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("upload object %q: %w", r.ObjectID, err)

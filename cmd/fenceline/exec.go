@@ -25,7 +25,7 @@ type execCmd struct {
 	Holder      string            `placeholder:"NAME" help:"Who holds the lease, for people to read; this host's name by default."`
 	ContentType string            `placeholder:"TYPE" help:"Content type; by default told from the file's name or first bytes."`
 	ObjectID    string            `name:"object-id" placeholder:"ID" help:"Id of the object that is staged; made of the file's name by default."`
-	Metadata    map[string]string `short:"m" placeholder:"KEY=VALUE" help:"Kept with the version and shown to readers."`
+	Metadata    map[string]string `short:"m" mapsep:"none" placeholder:"KEY=VALUE" help:"Kept with the version and shown to readers."`
 	Command     []string          `arg:"" passthrough:"" help:"The command and its arguments, after --."`
 	remote
 }
@@ -114,6 +114,9 @@ func (c *execCmd) command() (*exec.Cmd, error) {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
+	if len(c.Command) > 0 && c.Command[0] != "--" && strings.HasPrefix(args[0], "-") { // a mistyped flag
+		return nil, usageError{fmt.Errorf("unknown flag %s: the command stands after --", args[0])}
+	}
 	if len(args) == 0 {
 		return nil, usageError{errors.New("no command was given: it stands after --")}
 	}
@@ -149,6 +152,9 @@ func leasedEnvironment(environment []string, lease *client.Capability) []string 
 // supervise runs the command to its end, and returns its exit code. Nothing that came of it is left then. The error says
 // that it could not be run, or that the lease was lost meanwhile.
 func (c *execCmd) supervise(command *exec.Cmd, lease *client.Capability, signals <-chan os.Signal) (int, error) {
+	if lease.Left() <= c.grace() { // this process may have been suspended since the grant
+		return 0, exitError{exitExecLost, fmt.Errorf("%w: the command was not run", client.ErrLeaseLost)}
+	}
 	terminal := procgroup.OwnTerminal()
 	group, err := procgroup.Start(command)
 	if err != nil {

@@ -38,10 +38,10 @@ func exitMeanings() []exitMeaning {
 	return []exitMeaning{
 		{exitOK, "done", nil},
 		{exitOther, "any other fault", nil},
-		{exitUsage, "the command line or a setting is wrong", nil},
+		{exitUsage, "the command line or a setting is wrong", []error{client.ErrInvalidRequest}},
 		{exitStale, "the fence is stale, or was never granted", []error{client.ErrStaleFence, client.ErrFenceNotGranted}},
 		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
-		{exitConflict, "another version, id or key than expected", []error{client.ErrVersionConflict, client.ErrConflict}},
+		{exitConflict, "another version, id or idempotency key than expected", []error{client.ErrVersionConflict, client.ErrConflict}},
 		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
 		{exitUnavailable, "service or database away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/fenceline/fenceline/client"
 )
 
 // cli is the command line: a field a command. Kong binds a [context.Context] that
@@ -64,7 +66,7 @@ func run(args []string, out *console) int {
 		}
 		return exit.code
 	}
-	if isInterrupted(ctx, err) {
+	if isInterrupted(ctx, err) && !errors.Is(err, client.ErrOutcomeUnknown) {
 		fmt.Fprintf(out.Err, "fenceline: interrupted: %s\n", oneLine(err))
 		return exitInterrupted
 	}

@@ -16,7 +16,7 @@ type publishCmd struct {
 	ContentType     string            `placeholder:"TYPE" help:"Content type; by default told from the file's name or first bytes."`
 	Filename        *string           `placeholder:"NAME" help:"Name under which readers save it; the file's own by default."`
 	ExpectedVersion *int64            `placeholder:"N" help:"Publish only if N is the present version (0: none yet)."`
-	Metadata        map[string]string `short:"m" placeholder:"KEY=VALUE" help:"Kept with the version and shown to readers."`
+	Metadata        map[string]string `short:"m" mapsep:"none" placeholder:"KEY=VALUE" help:"Kept with the version and shown to readers."`
 	Holder          string            `placeholder:"NAME" help:"Who publishes, for people to read; this host's name by default."`
 	TTL             time.Duration     `name:"ttl" default:"30s" help:"How long the lease lasts without renewal; it is renewed during the upload."`
 	JSON            bool              `name:"json" help:"Print the receipt as JSON."`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 
@@ -23,7 +22,7 @@ func (r remote) Validate() error {
 	}
 	address, err := url.Parse(r.URL)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return fmt.Errorf("--url (FENCELINE_URL) must be an http or https address, not %q", r.URL)
+		return errors.New("--url (FENCELINE_URL) must be an http or https address, such as http://127.0.0.1:8080") // it may hold a password
 	}
 	if r.Key == "" {
 		return errors.New("no API key given: set FENCELINE_KEY or --key")

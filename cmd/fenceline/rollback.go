@@ -12,7 +12,7 @@ import (
 type rollbackCmd struct {
 	Report   string            `arg:"" help:"The report to roll back."`
 	Version  int64             `arg:"" help:"The version whose bytes readers are to get again, as a new version."`
-	Metadata map[string]string `short:"m" placeholder:"KEY=VALUE" help:"Kept with the new version and shown to readers."`
+	Metadata map[string]string `short:"m" mapsep:"none" placeholder:"KEY=VALUE" help:"Kept with the new version and shown to readers."`
 	Holder   string            `placeholder:"NAME" help:"Who rolls back, for people to read; this host's name by default."`
 	Wait     time.Duration     `default:"0s" help:"How long to wait for another worker's lease to end, up to 1m."`
 	JSON     bool              `name:"json" help:"Print the receipt as JSON."`

@@ -5,5 +5,6 @@
 // processes, however often it has forked and whatever session it has made. Elsewhere the group alone is reached. The command
 // itself is killed by the kernel, on Linux, when this process dies; its descendants are not.
 //
-// It waits for every child of this process, so a process that has other children cannot use it.
+// It waits for every child of this process. Children that were there before the command, such as a shell leaves to the program
+// that it becomes, are left alone, with all that comes of them.
 package procgroup

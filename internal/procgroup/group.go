@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -14,8 +15,12 @@ type Group struct {
 	pid     int
 	ended   chan struct{} // closed when the command itself has ended
 	status  syscall.WaitStatus
-	empty   chan struct{} // closed when no child is left
+	empty   chan struct{} // closed when no process of the group's is left
+	gone    sync.Once     // closes empty
 	stopped chan syscall.Signal
+
+	mu     sync.Mutex
+	others map[int]bool // children of this process that were there before
 }
 
 // Start starts cmd at the head of a process group of its own. Its files must be real ones ([os.File]), and its Wait is
@@ -29,7 +34,7 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 	}
 	cmd.SysProcAttr.Setpgid = true
 	bindToParent(cmd.SysProcAttr)
-	g := &Group{ended: make(chan struct{}), empty: make(chan struct{}), stopped: make(chan syscall.Signal, 1)}
+	g := &Group{others: children(), ended: make(chan struct{}), empty: make(chan struct{}), stopped: make(chan syscall.Signal, 1)}
 	started := make(chan error)
 	go func() {
 		// The kernel counts the death of the thread that forked as the parent's.
@@ -40,9 +45,13 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 			g.pid = cmd.Process.Pid
 		}
 		started <- err
-		if err == nil {
-			g.reap()
+		if err != nil {
+			return
 		}
+		if len(g.others) > 0 {
+			go g.look()
+		}
+		g.reap()
 	}()
 	if err := <-started; err != nil {
 		return nil, err
@@ -52,7 +61,7 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 
 // reap waits for the command and for every orphan, until there is no child any more.
 func (g *Group) reap() {
-	defer close(g.empty)
+	defer g.gone.Do(func() { close(g.empty) })
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WUNTRACED, nil)
@@ -60,7 +69,10 @@ func (g *Group) reap() {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
 			return // ECHILD: none is left
-		case pid != g.pid:
+		case pid != g.pid || g.hasEnded():
+			if status.Exited() || status.Signaled() {
+				g.forget(pid)
+			}
 		case status.Stopped():
 			select {
 			case g.stopped <- status.StopSignal():
@@ -71,6 +83,49 @@ func (g *Group) reap() {
 			close(g.ended)
 		}
 	}
+}
+
+// forget takes a child that has ended from those that were there before: its number may be another's from now on.
+func (g *Group) forget(pid int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.others, pid)
+}
+
+// look finds out when the group is empty while other children live, since then waiting does not tell. What moves in the tree
+// may be missed once, and is not when it is looked for again and again.
+func (g *Group) look() {
+	<-g.ended
+	for seen := 0; seen < looks; seen++ {
+		select {
+		case <-g.empty:
+			return
+		case <-time.After(between):
+		}
+		if len(g.descendants()) > 0 {
+			seen = -1
+		}
+	}
+	g.gone.Do(func() { close(g.empty) })
+}
+
+// looks is how often in a row nothing must be found.
+const looks = 5
+
+func (g *Group) hasEnded() bool {
+	select {
+	case <-g.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// descendants lists the processes that have come of the command.
+func (g *Group) descendants() []process {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return descendants(g.others)
 }
 
 // Ended is closed when the command itself has ended; others may be left, see [Group.Empty].
@@ -100,12 +155,10 @@ func (g *Group) Signal(s syscall.Signal) {
 // hasGroup tells whether the number of the group is still its own: as long as its head has not been waited for, or
 // somebody is in it.
 func (g *Group) hasGroup() bool {
-	select {
-	case <-g.ended:
-		return hasMembers(g.pid)
-	default:
+	if !g.hasEnded() {
 		return true
 	}
+	return g.hasMembers()
 }
 
 // Terminate asks every process to end. One that is stopped is continued, since it could not hear of it otherwise.
@@ -129,7 +182,7 @@ func (g *Group) Kill(patience time.Duration) error {
 		case <-time.After(between):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("processes that do not die: %v", pids(descendants()))
+			return fmt.Errorf("processes that do not die: %v", pids(g.descendants()))
 		}
 	}
 }
@@ -137,7 +190,7 @@ func (g *Group) Kill(patience time.Duration) error {
 // each sends s to the group, which no fork escapes, and to all who are outside of it.
 func (g *Group) each(s syscall.Signal) {
 	g.Signal(s)
-	for _, p := range descendants() {
+	for _, p := range g.descendants() {
 		if p.group != g.pid {
 			_ = syscall.Kill(p.pid, s) // it may have ended
 		}

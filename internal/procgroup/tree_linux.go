@@ -18,9 +18,20 @@ func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0,
 // bindToParent has the kernel kill the child when this process dies.
 func bindToParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// descendants lists the processes below this one that have not ended. What moves in the tree meanwhile may be missed, so
+// children lists the children of this process.
+func children() map[int]bool {
+	found := map[int]bool{}
+	for _, p := range descendants(nil) {
+		if p.parent == os.Getpid() {
+			found[p.pid] = true
+		}
+	}
+	return found
+}
+
+// descendants lists the processes below this one that have not ended, but for these children and theirs. What moves in the tree meanwhile may be missed, so
 // that it is empty proves nothing: that there is no child to wait for does.
-func descendants() []process {
+func descendants(but map[int]bool) []process {
 	children := map[int][]process{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
 	for _, path := range stats {
@@ -35,15 +46,19 @@ func descendants() []process {
 	var found []process
 	for next := children[os.Getpid()]; len(next) > 0; {
 		p := next[0]
+		next = next[1:]
+		if p.parent == os.Getpid() && but[p.pid] {
+			continue
+		}
 		found = append(found, p)
-		next = append(next[1:], children[p.pid]...)
+		next = append(next, children[p.pid]...)
 	}
 	return found
 }
 
-// hasMembers tells whether a descendant is in the process group.
-func hasMembers(group int) bool {
-	return slices.ContainsFunc(descendants(), func(p process) bool { return p.group == group })
+// hasMembers tells whether somebody is in the group.
+func (g *Group) hasMembers() bool {
+	return slices.ContainsFunc(g.descendants(), func(p process) bool { return p.group == g.pid })
 }
 
 // parseStat reads a line of /proc/<pid>/stat, whose second member is a name that may contain anything.

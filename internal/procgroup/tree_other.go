@@ -10,8 +10,11 @@ func adoptOrphans() error { return nil }
 // bindToParent does nothing: no other kernel offers it.
 func bindToParent(*syscall.SysProcAttr) {}
 
-// descendants is empty: the group alone is reached.
-func descendants() []process { return nil }
+// children is empty: those that were there before are waited for, and never signalled.
+func children() map[int]bool { return nil }
 
-// hasMembers tells whether there is such a process group.
-func hasMembers(group int) bool { return syscall.Kill(-group, 0) == nil }
+// descendants is empty: the group alone is reached.
+func descendants(map[int]bool) []process { return nil }
+
+// hasMembers tells whether somebody is in the group.
+func (g *Group) hasMembers() bool { return syscall.Kill(-g.pid, 0) == nil }
