@@ -14,27 +14,42 @@ import (
 // publish publishes what the command has written, as the version after that of the grant. A signal that asks to end ends
 // it, as long as nothing was decided.
 func (c *execCmd) publish(ctx context.Context, lease *client.Capability, signals <-chan os.Signal, errs io.Writer) error {
-	file, err := openSource(c.Output, c.ContentType)
-	if err != nil {
-		return exitError{exitExecOther, fmt.Errorf("nothing was published: the command's output: %w", err)}
-	}
-	defer file.file.Close()
-	if c.ObjectID != "" {
-		file.objectID = c.ObjectID
-	}
 	ctx, stop := interruptible(ctx, signals, "publishing")
 	defer stop()
-	err = c.stageAndPublish(ctx, lease, file, errs)
+	file, err := c.readOutput(ctx, lease)
+	if err == nil {
+		defer file.file.Close()
+		err = c.stageAndPublish(ctx, lease, file, errs)
+	}
 	interrupted, ok := interruptionOf(ctx)
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, new(exitError)):
 		return err
+	case ok && errors.Is(err, interrupted):
+		return exitError{interrupted.code(), err}
 	case ok:
 		return exitError{interrupted.code(), errors.Join(interrupted, err)}
 	}
 	return publishExit(err)
+}
+
+// readOutput opens what the command has written, and reads it through while the lease lasts.
+func (c *execCmd) readOutput(ctx context.Context, lease *client.Capability) (*source, error) {
+	leased, stop := during(ctx, lease)
+	defer stop()
+	file, err := openSource(leased, c.Output, c.ContentType)
+	if err != nil && leased.Err() != nil {
+		return nil, context.Cause(leased)
+	}
+	if err != nil {
+		return nil, exitError{exitExecOther, fmt.Errorf("nothing was published: the command's output: %w", err)}
+	}
+	if c.ObjectID != "" {
+		file.objectID = c.ObjectID
+	}
+	return file, nil
 }
 
 // stageAndPublish uploads and publishes, while the lease lasts.

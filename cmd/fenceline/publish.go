@@ -25,7 +25,7 @@ type publishCmd struct {
 
 // Run publishes the file and prints the receipt.
 func (c *publishCmd) Run(ctx context.Context, out *console) error {
-	file, err := openSource(c.File, c.ContentType)
+	file, err := openSource(ctx, c.File, c.ContentType)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -21,8 +22,8 @@ type source struct {
 	client.Declaration
 }
 
-// openSource opens a regular file and reads it through. The caller closes its file.
-func openSource(path, contentType string) (_ *source, err error) {
+// openSource opens a regular file and reads it through, or until ctx ends. The caller closes its file.
+func openSource(ctx context.Context, path, contentType string) (_ *source, err error) {
 	// Looked at before it is opened: to open a pipe would wait for its other end.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file: its size must be known before it is sent", path)
@@ -43,7 +44,7 @@ func openSource(path, contentType string) (_ *source, err error) {
 	}
 	sum := sha256.New()
 	sum.Write(head[:n])
-	rest, err := io.Copy(sum, file)
+	rest, err := io.Copy(sum, until(ctx, file))
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +63,21 @@ func openSource(path, contentType string) (_ *source, err error) {
 			Size: &size, SHA256: hex.EncodeToString(sum.Sum(nil)),
 		},
 	}, nil
+}
+
+// readFunc is a reader that is nothing but its Read.
+type readFunc func(p []byte) (int, error)
+
+func (r readFunc) Read(p []byte) (int, error) { return r(p) }
+
+// until reads until ctx ends, which it looks at between two reads.
+func until(ctx context.Context, from io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return from.Read(p)
+	})
 }
 
 // guessType tells a file's content type by its name, else by its first bytes. What the
