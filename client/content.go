@@ -80,6 +80,7 @@ func (c *Client) open(ctx context.Context, op, report string, below ...string) (
 		}
 		content = newContent(op, response, digest)
 		content.stalled, content.stop = stalled, stop
+		stalled.timer.Stop() // until the first read
 		return nil
 	})
 	if err != nil {
@@ -101,9 +102,9 @@ func newContent(op string, response *http.Response, digest string) *Content {
 
 // Read reads the next bytes, and at their end compares the digest.
 func (c *Content) Read(p []byte) (int, error) {
-	c.stalled.moved() // the caller may have taken its time
-	n, err := c.response.Body.Read(p)
 	c.stalled.moved()
+	n, err := c.response.Body.Read(p)
+	c.stalled.timer.Stop() // the caller may take its time between two reads
 	c.hash.Write(p[:n])
 	switch {
 	case err == nil:

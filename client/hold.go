@@ -89,14 +89,16 @@ func (k *Capability) verdict(err, lost error) error {
 	return fmt.Errorf("%w; %w", err, lost)
 }
 
-// leave clears up and releases, also where ctx has ended.
+// leave releases and clears up, also where ctx has ended: first the release, since others wait for it, and what was staged
+// can be discarded without a lease.
 func (k *Capability) leave(ctx context.Context, failed bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
+	leftovers := k.leftovers()
+	_ = k.Release(ctx) // else it runs out by itself
 	if failed {
-		for _, objectID := range k.leftovers() {
+		for _, objectID := range leftovers {
 			_ = k.Discard(ctx, objectID) // else it is collected after its retention
 		}
 	}
-	_ = k.Release(ctx) // else it runs out by itself
 }

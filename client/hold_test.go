@@ -66,7 +66,7 @@ func TestWorkThatFailsLeavesNothingStaged(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{
 			"PUT leases/a7", "PUT objects/1.1/july.csv", "PUT objects/1.1/draft.csv", "POST publications",
-			"DELETE objects/1.1/draft.csv", "DELETE leases/a7",
+			"DELETE leases/a7", "DELETE objects/1.1/draft.csv",
 		}, a.requests()); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
 		}
@@ -93,7 +93,7 @@ func TestAStaleWorkerIsToldDiscardsAndDoesNotBeginAnew(t *testing.T) {
 			t.Errorf("%v after %d runs", err, runs)
 		}
 		if diff := cmp.Diff([]string{
-			"PUT leases/a7", "PUT objects/1.1/july.csv", "POST publications", "DELETE objects/1.1/july.csv", "DELETE leases/a7",
+			"PUT leases/a7", "PUT objects/1.1/july.csv", "POST publications", "DELETE leases/a7", "DELETE objects/1.1/july.csv",
 		}, a.requests()); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
 		}

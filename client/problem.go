@@ -82,6 +82,9 @@ func unanswered(ctx context.Context, c call, connected bool, err error) *Error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // the rest is the address, which may be a presigned secret
 	}
+	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
+		err = cause // however it reached this context, a time that was over is no wish of the caller's
+	}
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // maxMemory bounds, in bytes, how much of a body is kept in memory so that it can be sent
@@ -18,6 +19,7 @@ const maxMemory = 8 << 20
 // prepare makes a payload of the body of a request. The caller calls done once the payload is not needed any more.
 func prepare(ctx context.Context, r *UploadRequest) (p payload, done func(), err error) {
 	done = func() {}
+	r.SHA256 = strings.ToLower(r.SHA256)
 	body := r.Body
 	if body == nil {
 		body = bytes.NewReader(nil)

@@ -95,8 +95,11 @@ func (c *Client) look(ctx context.Context, op, report string, tag *string) (*Pub
 	case refused.Status == http.StatusNotModified, refused.Code == "not_published":
 		return nil, nil
 	case errors.Is(err, ErrWithdrawn):
-		*tag = got.header.Get("ETag")
-		return c.Publication(ctx, report, refused.Version)
+		withdrawn, err := c.Publication(ctx, report, refused.Version)
+		if err == nil { // else the next question has to be told of it again
+			*tag = got.header.Get("ETag")
+		}
+		return withdrawn, err
 	}
 	return nil, err
 }

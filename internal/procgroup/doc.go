@@ -6,5 +6,6 @@
 // itself is killed by the kernel, on Linux, when this process dies; its descendants are not.
 //
 // It waits for every child of this process. Children that were there before the command, such as a shell leaves to the program
-// that it becomes, are left alone, with all that comes of them.
+// that it becomes, are left alone; but what they leave behind when they end comes to this process, and is taken for the
+// command's.
 package procgroup

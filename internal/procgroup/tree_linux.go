@@ -2,11 +2,12 @@ package procgroup
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -72,10 +73,19 @@ func parseStat(text []byte) (p process, alive bool) {
 	if err != nil {
 		return process{}, false
 	}
-	var state string
-	if _, err := fmt.Sscan(string(text[end+1:]), &state, &p.parent, &p.group); err != nil {
+	const state, parent, group, threads = 0, 1, 2, 17 // of the members behind the name
+	members := strings.Fields(string(text[end+1:]))
+	if len(members) <= threads {
 		return process{}, false
 	}
-	p.pid = pid
-	return p, state != "Z" && state != "X"
+	var unread error
+	number := func(member int) int {
+		n, err := strconv.Atoi(members[member])
+		unread = cmp.Or(unread, err)
+		return n
+	}
+	p = process{pid: pid, parent: number(parent), group: number(group)}
+	// One whose first thread has ended looks dead while others of its threads go on.
+	ended := members[state] == "X" || members[state] == "Z" && number(threads) <= 1
+	return p, unread == nil && !ended
 }
