@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fenceline/fenceline/internal/database"
 )
@@ -16,7 +17,7 @@ func (c *Catalog) SetDefaults(ctx context.Context) (changed bool, err error) {
 	type answer struct{ Status string }
 	got, err := database.Change[answer](ctx, c.pool, query, c.defaults())
 	if err == nil && got.Status == "unsettled" {
-		if err = c.SettleDefaults(ctx); err == nil {
+		if err = SettleDefaults(ctx, c.pool); err == nil {
 			got, err = database.Change[answer](ctx, c.pool, query, c.defaults())
 		}
 	}
@@ -34,11 +35,11 @@ const settledAtOnce = 100
 
 // SettleDefaults lets all reports follow what has changed in the defaults, bit by bit, so that nobody waits for it long.
 // Where it breaks off, the next call goes on, or a pass of the collector. Error: database.ErrUnavailable.
-func (c *Catalog) SettleDefaults(ctx context.Context) error {
+func SettleDefaults(ctx context.Context, pool *pgxpool.Pool) error {
 	const query = `SELECT status FROM settle_defaults(@limit)`
 	type answer struct{ Status string }
 	for {
-		got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{"limit": settledAtOnce})
+		got, err := database.Change[answer](ctx, pool, query, pgx.NamedArgs{"limit": settledAtOnce})
 		if err == nil && got.Status != "more" && got.Status != "settled" {
 			err = statusError(got.Status)
 		}

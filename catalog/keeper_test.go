@@ -63,7 +63,7 @@ func (k keeper) defaults(t *testing.T, cfg catalog.Config) {
 	if _, err := c.SetDefaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, c.SettleDefaults(t.Context()), nil)
+	wantErr(t, catalog.SettleDefaults(t.Context(), k.db.Pool), nil)
 }
 
 // collect runs a pass.

@@ -67,26 +67,25 @@ func (p *Pass) condemn(ctx context.Context) error {
 
 // followDefaults lets objects that were published before follow what has changed in the service's defaults since.
 func (p *Pass) followDefaults(ctx context.Context) error {
-	const (
-		keep      = `SELECT status FROM settle_defaults(@batch)`
-		retention = `SELECT status FROM shorten_retention(@run, @batch)`
-	)
+	const query = `SELECT status FROM shorten_retention(@run, @batch)`
 	type answer struct{ Status string }
 	if p.options.DryRun {
 		return nil
 	}
-	for _, query := range []string{keep, retention} {
-		for more := true; more; {
-			got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "batch": p.collector.cfg.Batch})
-			if err != nil {
-				return err
-			}
-			if more = got.Status == "more"; !more && got.Status != "settled" && got.Status != "shortened" {
-				return stepError(got.Status)
-			}
+	if err := catalog.SettleDefaults(ctx, p.collector.pool); err != nil {
+		return err
+	}
+	for {
+		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "batch": p.collector.cfg.Batch})
+		switch {
+		case err != nil:
+			return err
+		case got.Status == "shortened":
+			return nil
+		case got.Status != "more":
+			return stepError(got.Status)
 		}
 	}
-	return nil
 }
 
 // doomed is a condemned object whose grace has ended.

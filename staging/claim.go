@@ -51,7 +51,7 @@ func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error
 		return err
 	}
 	if err == nil && !proven {
-		return fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
+		return foreign(key, owner, id)
 	}
 	if err := b.becomesTheOne(ctx, pool, proven); err != nil || proven {
 		return err
@@ -64,7 +64,7 @@ func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error
 	}
 	owner, err = b.owner(ctx, key) // whoever was first
 	if err == nil && owner != id {
-		err = fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
+		err = foreign(key, owner, id)
 	}
 	return err
 }
@@ -79,6 +79,11 @@ func (b *Bucket) becomesTheOne(ctx context.Context, pool *pgxpool.Pool, proven b
 		err = fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, got.Present, name)
 	}
 	return err
+}
+
+// foreign is the error of a bucket that is another catalog's.
+func foreign(key, owner, id string) error {
+	return fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
 }
 
 // owner reads whose the bucket is.

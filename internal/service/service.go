@@ -177,7 +177,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	watching.Go(func() { s.Leases.Listen(background, s.log) })
 	watching.Go(func() { s.Catalog.Watch(background, s.log) })
 	watching.Go(func() {
-		if err := s.Catalog.SettleDefaults(background); err != nil && background.Err() == nil {
+		if err := catalog.SettleDefaults(background, s.Pool); err != nil && background.Err() == nil {
 			s.log.WarnContext(background, "the next pass of the collector goes on with it", "error", err)
 		}
 	})

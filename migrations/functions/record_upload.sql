@@ -11,7 +11,6 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_epoch integer;
-    r       report%ROWTYPE;
     o       object%ROWTYPE;
 BEGIN
     SELECT epoch INTO v_epoch FROM enter();
@@ -20,7 +19,7 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    r := lock_report(p_report);
+    PERFORM lock_report(p_report);
     SELECT * INTO o FROM object
     WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object)
     FOR NO KEY UPDATE;
