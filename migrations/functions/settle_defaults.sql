@@ -38,14 +38,17 @@ BEGIN
     FROM (
         SELECT o.*
         FROM object o
+        JOIN report r USING (report_id)
         WHERE o.report_id = ANY (v_reports) AND o.state = 'sealed'
+          -- what waits already, and is not kept by the new default either, goes on waiting
+          AND (o.eligible_at IS NULL OR kept_as(r, o.fence_epoch, o.fence_counter, o.object_id) IS NOT NULL)
           AND (o.eligible_at IS NULL
                OR (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) IN (
                    SELECT n.report_id, n.object_epoch, n.object_counter, n.object_id
                    FROM unnest(v_reports) id
                    CROSS JOIN LATERAL newest_versions(id, d.keep_versions + 1) n))
         ORDER BY o.key
-        FOR NO KEY UPDATE
+        FOR NO KEY UPDATE OF o
     ) o;
 
     status := CASE WHEN cardinality(v_reports) = p_limit THEN 'more' ELSE 'settled' END;
