@@ -10,83 +10,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
 	"github.com/fenceline/fenceline/staging"
 )
-
-// beginning is before every moment that the database can hold.
-var beginning = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// condemned is a row that the SQL function condemn answers.
-type condemned struct {
-	Status       string
-	Reason       *string
-	ReportID     *fencing.ReportID
-	FenceEpoch   *int32
-	FenceCounter *int64
-	ObjectID     *fencing.ObjectID
-	Key          *string
-	Size         *int64
-	DueAt        *time.Time
-}
-
-// condemn takes the objects that are due, batch by batch in the order in which they became so, and lets the
-// database judge each under the lock of its report.
-func (p *Pass) condemn(ctx context.Context) error {
-	const query = `
-		SELECT status, reason, report_id, fence_epoch, fence_counter, object_id, key, size, due_at
-		FROM condemn(@run, @batch, @after_at, @after_key, @grace_ms)`
-	if err := p.followDefaults(ctx); err != nil {
-		return err
-	}
-	afterAt, afterKey := beginning, ""
-	for {
-		rows, err := database.Changes[condemned](ctx, p.collector.pool, query, pgx.NamedArgs{
-			"run": p.ID, "batch": p.collector.cfg.Batch, "after_at": afterAt, "after_key": afterKey,
-			"grace_ms": p.collector.cfg.PurgeGrace.Milliseconds(),
-		})
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			if row.ReportID == nil {
-				return stepError(row.Status)
-			}
-			if row.Status != "skipped" {
-				p.tell(row.entry())
-			}
-			afterAt, afterKey = *row.DueAt, *row.Key
-		}
-		if len(rows) < p.collector.cfg.Batch {
-			return nil
-		}
-	}
-}
-
-// followDefaults lets objects that were published before follow what has changed in the service's defaults since.
-func (p *Pass) followDefaults(ctx context.Context) error {
-	const query = `SELECT status FROM shorten_retention(@run, @batch)`
-	type answer struct{ Status string }
-	if p.options.DryRun {
-		return nil
-	}
-	if err := catalog.SettleDefaults(ctx, p.collector.pool); err != nil {
-		return err
-	}
-	for {
-		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "batch": p.collector.cfg.Batch})
-		switch {
-		case err != nil:
-			return err
-		case got.Status == "shortened":
-			return nil
-		case got.Status != "more":
-			return stepError(got.Status)
-		}
-	}
-}
 
 // doomed is a condemned object whose grace has ended.
 type doomed struct {
@@ -254,54 +181,4 @@ func (p *Pass) recordPurge(ctx context.Context, batch []doomed) error {
 		p.tell(d.entry())
 	}
 	return nil
-}
-
-// forget removes the rows that nothing can refer to any more.
-func (p *Pass) forget(ctx context.Context) error {
-	const query = `SELECT status, more FROM forget(@run, @batch, @tombstone_ms, @lease_ms, @refusal_ms)`
-	type answer struct {
-		Status string
-		More   *bool
-	}
-	for {
-		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{
-			"run": p.ID, "batch": p.collector.cfg.Batch,
-			"tombstone_ms": p.collector.cfg.Tombstones.Milliseconds(), "lease_ms": p.collector.cfg.Leases.Milliseconds(),
-			"refusal_ms": p.collector.cfg.Refusals.Milliseconds(),
-		})
-		if err != nil {
-			return err
-		}
-		if got.Status != "forgotten" {
-			return stepError(got.Status)
-		}
-		if err := p.tellForgotten(ctx); err != nil {
-			return err
-		}
-		if !*got.More {
-			return nil
-		}
-	}
-}
-
-// tellForgotten tells whoever watches the pass of the objects that it has forgotten since the last call.
-func (p *Pass) tellForgotten(ctx context.Context) error {
-	if p.options.Each == nil {
-		return nil
-	}
-	for {
-		entries, err := p.collector.Entries(ctx, p.ID, catalog.Names{}, p.told, p.collector.cfg.Batch)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			p.told = e.Entry
-			if e.Action == "forgotten" {
-				p.tell(e)
-			}
-		}
-		if len(entries) < p.collector.cfg.Batch {
-			return nil
-		}
-	}
 }
