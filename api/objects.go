@@ -191,6 +191,8 @@ type objectView struct {
 	// without limit.
 	KeptBecause *string    `json:"kept_because"`
 	EligibleAt  *time.Time `json:"eligible_at"`
+	// DueBecause is the reason for which the next pass may condemn it, once nothing keeps it.
+	DueBecause string `json:"due_because,omitzero"`
 	// CondemnedBecause and PurgeAfter say why it was taken, and from when its bytes may be deleted.
 	CondemnedBecause string     `json:"condemned_because,omitzero"`
 	PurgeAfter       *time.Time `json:"purge_after,omitzero"`
@@ -209,7 +211,7 @@ func viewObject(o staging.Object) objectView {
 	case "condemned", "deleted":
 		v.CondemnedBecause, v.PurgeAfter = o.Reason, o.Until
 	case "due":
-		v.EligibleAt = o.Until
+		v.DueBecause, v.EligibleAt = o.Reason, o.Until
 	default:
 		v.KeptBecause, v.EligibleAt = &o.Reason, o.Until
 	}
@@ -245,7 +247,13 @@ func (s *Server) listObjects(c echo.Context) error {
 	if c.QueryParam("state") != "" && !known {
 		return invalid("state", "state must be reserved, sealed, condemned or deleted.")
 	}
-	objects, err := s.cfg.Objects.Objects(c.Request().Context(), reportOf(c), state, p.from(), p.fetch())
+	only := staging.Filter{State: state}
+	if text := c.QueryParam("object_id"); text != "" {
+		if only.Object, err = parseObjectID(text); err != nil {
+			return err
+		}
+	}
+	objects, err := s.cfg.Objects.Objects(c.Request().Context(), reportOf(c), only, p.from(), p.fetch())
 	if err != nil {
 		return err
 	}

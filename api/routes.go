@@ -34,7 +34,7 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodPut, Path: object, Role: RoleWorker, Mutates: true, Query: []string{"parts"}, Handler: s.reserveObject},
 		{Method: http.MethodPost, Path: object + "/seal", Role: RoleWorker, Mutates: true, Limit: staging.LongestSeal, Body: maxPartsBytes, Handler: s.sealObject},
 		{Method: http.MethodGet, Path: object, Role: RoleWorker, Handler: s.getObject},
-		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state"), Handler: s.listObjects},
+		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state", "object_id"), Handler: s.listObjects},
 		{Method: http.MethodDelete, Path: object, Role: RoleWorker, Mutates: true, Handler: s.discardObject},
 
 		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: staging.LongestSeal, Counted: metrics.Publish, Handler: s.publish},

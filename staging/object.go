@@ -109,17 +109,25 @@ type After struct {
 	Object fencing.ObjectID
 }
 
-// Objects lists the objects of a report by fence and id, newest grant first, at most limit of them; only
-// those in one state, unless it is empty. Errors: fencing.ErrReportNotFound, database.ErrUnavailable.
-func (a *Area) Objects(ctx context.Context, report fencing.ReportID, state State, after After, limit int) ([]Object, error) {
+// Filter says which objects of a report a list holds. The zero Filter: all.
+type Filter struct {
+	State  State            // only those in this state
+	Object fencing.ObjectID // only those of this id, which each grant may have one of
+}
+
+// Objects lists the objects of a report by fence and id, newest grant first, at most limit of them.
+// Errors: fencing.ErrReportNotFound, database.ErrUnavailable.
+func (a *Area) Objects(ctx context.Context, report fencing.ReportID, only Filter, after After, limit int) ([]Object, error) {
 	const query = selectObjects + `
 		AND (@state = '' OR o.state = @state)
+		AND (@only_object = '' OR o.object_id = @only_object)
 		AND (@first OR (o.fence_epoch, o.fence_counter) < (@epoch, @counter)
 		            OR (o.fence_epoch, o.fence_counter) = (@epoch, @counter) AND o.object_id > @object)
 		ORDER BY o.fence_epoch DESC, o.fence_counter DESC, o.object_id
 		LIMIT @limit`
 	args := nameArgs(fencing.ObjectName{Report: report, Fence: after.Fence, Object: after.Object})
-	args["first"], args["state"], args["limit"] = after == After{}, state, limit
+	args["first"], args["limit"] = after == After{}, limit
+	args["state"], args["only_object"] = only.State, only.Object
 	rows, err := database.Rows[objectRow](ctx, a.pool, query, args)
 	if err == nil && len(rows) == 0 {
 		err = database.ReportExists(ctx, a.pool, report)
