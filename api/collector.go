@@ -111,7 +111,7 @@ type entryView struct {
 	Action   string           `json:"action"`
 	Reason   string           `json:"reason"`
 	Detail   string           `json:"detail,omitzero"`
-	At       time.Time        `json:"at"`
+	At       time.Time        `json:"at,omitzero"` // what a pass tells while it runs has none
 }
 
 func viewEntry(e gc.Entry) entryView {

@@ -19,6 +19,9 @@ type Options struct {
 	By string
 	// Each is told of every object, with what was, or would be, done and why; nil tells nobody.
 	Each func(Entry)
+	// PhaseEnded is told of each phase that has come to its end, while the record still shows that phase; nil tells
+	// nobody.
+	PhaseEnded func(ctx context.Context, phase string)
 }
 
 // Pass is one pass of the collector, begun and not yet run.
@@ -99,6 +102,9 @@ func (p *Pass) phases(ctx context.Context) error {
 		}
 		if err := phase.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", phase.name, cause(ctx, err))
+		}
+		if p.options.PhaseEnded != nil {
+			p.options.PhaseEnded(ctx, phase.name)
 		}
 	}
 	return nil

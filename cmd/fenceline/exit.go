@@ -22,6 +22,7 @@ const (
 	exitNotFound    = 6
 	exitUnavailable = 7
 	exitLeaseLost   = 8
+	exitAttention   = 9
 	exitInterrupted = 130
 )
 
@@ -45,6 +46,7 @@ func exitMeanings() []exitMeaning {
 		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
 		{exitUnavailable, "service or database away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
+		{exitAttention, "done, and something needs a look (gc run --strict)", nil},
 		{exitInterrupted, "interrupted by a signal", nil},
 	}
 }

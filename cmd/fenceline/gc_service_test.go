@@ -75,7 +75,14 @@ func TestAPassThatTheBrakeStopsSaysSo(t *testing.T) {
 	t.Parallel()
 	s := testservice.Start(t)
 	settings := leftovers(t, s, "one.csv", "two.csv", "three.csv")
-	got := fenceline(t, settings, "gc", "run", "--gc-brake-min=1", "--gc-brake-share=0.01").ends(t, 0, "held back 2", "THE BRAKE", "--gc-brake-share")
+	got := fenceline(t, settings, "gc", "run", "--gc-brake-min=1", "--gc-brake-share=0.01").ends(t, 0, "held back 2", "THE BRAKE", "fenceline gc approve 1")
+	if !strings.Contains(got.Remark, "THE BRAKE") {
+		t.Errorf("it is said to those who read the output, and not loudly: %q", got.Remark)
+	}
+	again := append(settings, "FENCELINE_GC_BRAKE_MIN=1", "FENCELINE_GC_BRAKE_SHARE=0.01")
+	if got := fenceline(t, again, "gc", "run", "--dry-run", "--strict", "--quiet"); got.Code != 9 || !strings.Contains(got.Remark, "needs a look") {
+		t.Errorf("a strict pass that the brake stops ends with %d: %q", got.Code, got.Remark)
+	}
 	if held := strings.Count(got.Out, "held back by the brake reports/july/1.1/"); held != 2 {
 		t.Errorf("%d objects are said to be held back, want 2: %s", held, got.Out)
 	}
