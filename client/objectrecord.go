@@ -30,11 +30,19 @@ type ObjectRecord struct {
 	// without limit.
 	KeptBecause *string    `json:"kept_because"`
 	EligibleAt  *time.Time `json:"eligible_at"`
-	// DueBecause is why it may be condemned, once nothing but a brake keeps it.
-	DueBecause string `json:"due_because,omitzero"`
+	// HeldBack is what holds it back where the brake does; DueBecause why the next pass may condemn it, once nothing
+	// keeps it.
+	HeldBack   *ObjectHeldBack `json:"held_back,omitzero"`
+	DueBecause string          `json:"due_because,omitzero"`
 	// CondemnedBecause is why it was condemned, and PurgeAfter from when its bytes may be deleted.
 	CondemnedBecause string     `json:"condemned_because,omitzero"`
 	PurgeAfter       *time.Time `json:"purge_after,omitzero"`
+}
+
+// ObjectHeldBack tells which run's brake holds an object back, and why it is due.
+type ObjectHeldBack struct {
+	RunID  int64  `json:"run_id"`
+	Reason string `json:"reason"`
 }
 
 // ObjectMeasure is what was declared of an object's bytes.

@@ -34,7 +34,7 @@ type CollectorHeld struct {
 // CollectorOverdue are objects that should have gone by now.
 type CollectorOverdue struct {
 	Objects  int64            `json:"objects"`
-	OldestMS *int64           `json:"oldest_ms"` // nil if there are none
+	OldestMS int64            `json:"oldest_ms"` // how long the first of them has been so; 0 if there are none
 	ByAge    []CollectorByAge `json:"by_age"`
 }
 

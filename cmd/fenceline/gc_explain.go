@@ -78,6 +78,10 @@ func outlook(o *client.ObjectRecord) string {
 	case o.KeptBecause == nil:
 		return fmt.Sprintf("Since %s it is due, because %s: the next pass condemns it.", until, because(o.DueBecause))
 	}
+	if h := o.HeldBack; h != nil {
+		return fmt.Sprintf("Since %s it is due, because %s, and held back by the brake of run %d, until an operator approves that: fenceline gc approve %d.",
+			until, because(h.Reason), h.RunID, h.RunID)
+	}
 	switch *o.KeptBecause {
 	case "visible":
 		return "It is kept because readers see it, for as long as they do; then its retention begins."

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fenceline/fenceline/client"
@@ -97,7 +98,7 @@ func entryWriter(to io.Writer, format string) (write func(run int64, e *client.C
 		}
 }
 
-// ledgerRow is an entry as a row; what is not known is empty.
+// ledgerRow is an entry as a row; what is not known is empty. The detail is one line, so that each row is one.
 func ledgerRow(run int64, e *client.CollectorEntry) []string {
 	size, fence := "", ""
 	if e.Size != nil {
@@ -107,6 +108,6 @@ func ledgerRow(run int64, e *client.CollectorEntry) []string {
 		fence = e.Fence.String()
 	}
 	return []string{
-		fmt.Sprint(run), e.At.UTC().Format(time.RFC3339Nano), e.Action, e.Reason, e.Report, fence, e.ObjectID, e.Key, size, e.Detail,
+		fmt.Sprint(run), e.At.UTC().Format(time.RFC3339Nano), e.Action, e.Reason, e.Report, fence, e.ObjectID, e.Key, size, strings.Join(strings.Fields(e.Detail), " "),
 	}
 }

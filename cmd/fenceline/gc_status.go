@@ -61,8 +61,8 @@ func statusRows(s *client.Status) [][2]string {
 	}
 	rows = append(rows, [2]string{"stuck", fmt.Sprintf("%d objects that could not be deleted", s.Collector.Stuck)})
 	overdue := fmt.Sprintf("%d objects", s.Collector.Overdue.Objects)
-	if oldest := s.Collector.Overdue.OldestMS; oldest != nil && s.Collector.Overdue.Objects > 0 {
-		overdue += fmt.Sprintf(", the oldest for %s", shownAge(*oldest))
+	if s.Collector.Overdue.Objects > 0 {
+		overdue += fmt.Sprintf(", the first for %s", shownAge(s.Collector.Overdue.OldestMS))
 	}
 	rows = append(rows, [2]string{"overdue", overdue})
 	for _, w := range s.Warnings {
