@@ -385,6 +385,10 @@ func TestObjectsAreListedNewestGrantFirstAndNoneTwice(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the list (-want +got):\n%s", diff)
 	}
+	same, err := b.objects.Objects(t.Context(), "july", staging.Filter{Object: "a"}, staging.After{}, 10)
+	if err != nil || len(same) != 3 || same[0].Name.Object != "a" || same[2].Name.Object != "a" {
+		t.Errorf("of one id it lists %v, error %v; want that of each of three grants", same, err)
+	}
 	none, err := b.objects.Objects(t.Context(), "july", staging.Filter{State: staging.Sealed}, staging.After{}, 10)
 	if err != nil || len(none) != 0 {
 		t.Errorf("of those that are sealed it lists %v, error %v; want none", none, err)
