@@ -186,16 +186,23 @@ type objectView struct {
 	ReservedAt  time.Time        `json:"reserved_at"`
 	SealedAt    *time.Time       `json:"sealed_at,omitzero"`
 
-	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen;
+	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen, held_back;
 	// null if nothing keeps it. EligibleAt is from when the collector may take it; null while something keeps it
-	// without limit.
-	KeptBecause *string    `json:"kept_because"`
-	EligibleAt  *time.Time `json:"eligible_at"`
+	// without limit. HeldBack tells which run's brake holds it back, and why it is due.
+	KeptBecause *string       `json:"kept_because"`
+	EligibleAt  *time.Time    `json:"eligible_at"`
+	HeldBack    *heldBackView `json:"held_back,omitzero"`
 	// DueBecause is the reason for which the next pass may condemn it, once nothing keeps it.
 	DueBecause string `json:"due_because,omitzero"`
 	// CondemnedBecause and PurgeAfter say why it was taken, and from when its bytes may be deleted.
 	CondemnedBecause string     `json:"condemned_because,omitzero"`
 	PurgeAfter       *time.Time `json:"purge_after,omitzero"`
+}
+
+// heldBackView is what holds an object back until an operator approves the run.
+type heldBackView struct {
+	RunID  int64  `json:"run_id"`
+	Reason string `json:"reason"`
 }
 
 func viewObject(o staging.Object) objectView {
@@ -212,6 +219,8 @@ func viewObject(o staging.Object) objectView {
 		v.CondemnedBecause, v.PurgeAfter = o.Reason, o.Until
 	case "due":
 		v.DueBecause, v.EligibleAt = o.Reason, o.Until
+	case "held_back":
+		v.KeptBecause, v.EligibleAt, v.HeldBack = &o.Verdict, o.Until, &heldBackView{*o.HeldBackRun, o.Reason}
 	default:
 		v.KeptBecause, v.EligibleAt = &o.Reason, o.Until
 	}

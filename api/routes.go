@@ -60,7 +60,8 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.startRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},
-		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery(), Handler: s.listRunObjects},
+		{Method: http.MethodPost, Path: "/v1/gc/runs/:run_id/approve", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.approveRun},
+		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery("action"), Handler: s.listRunObjects},
 
 		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
 		{Method: http.MethodPost, Path: "/v1/epoch", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.advanceEpoch},

@@ -23,6 +23,7 @@ type ObjectRecord struct {
 	ContentType string           `json:"content_type,omitzero"`
 	Filename    string           `json:"filename,omitzero"`
 	ReservedAt  time.Time        `json:"reserved_at"`
+	FoundAt     *time.Time       `json:"found_at,omitzero"` // when a scan first saw its key, which nobody had reserved
 	SealedAt    *time.Time       `json:"sealed_at,omitzero"`
 
 	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen
@@ -37,6 +38,12 @@ type ObjectRecord struct {
 	// CondemnedBecause is why it was condemned, and PurgeAfter from when its bytes may be deleted.
 	CondemnedBecause string     `json:"condemned_because,omitzero"`
 	PurgeAfter       *time.Time `json:"purge_after,omitzero"`
+	// PurgeAttempts is how often the storage was asked to delete the bytes, and refused; PurgeError what it said the last
+	// time; RetryAt when it is asked again; Stuck that it has refused ten times or more.
+	PurgeAttempts int        `json:"purge_attempts,omitzero"`
+	PurgeError    string     `json:"purge_error,omitzero"`
+	RetryAt       *time.Time `json:"retry_at,omitzero"`
+	Stuck         bool       `json:"stuck,omitzero"`
 }
 
 // ObjectHeldBack tells which run's brake holds an object back, and why it is due.

@@ -48,10 +48,11 @@ type Object struct {
 	SealedAt    *time.Time
 
 	// Verdict and Reason are what the collector would say of it now; Until is when that may change, if it
-	// is a matter of time.
-	Verdict string
-	Reason  string
-	Until   *time.Time
+	// is a matter of time. HeldBackRun is the pass whose brake holds it back, where that is the verdict.
+	Verdict     string
+	Reason      string
+	Until       *time.Time
+	HeldBackRun *int64
 
 	checked bool // the bytes were looked at in the present epoch
 }
@@ -79,13 +80,14 @@ type objectRow struct {
 	Verdict        string
 	Reason         string
 	Until          *time.Time
+	HeldBackRun    *int64
 }
 
 const selectObjects = `
 	SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.state, o.content_type, o.filename,
 	       o.declared_size, o.declared_sha256, coalesce(o.part_size, 0) AS part_size, o.upload_id, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at,
 	       coalesce(o.checked_epoch = (SELECT max(epoch) FROM epoch), false) AS checked,
-	       x.verdict, x.reason, x.until
+	       x.verdict, x.reason, x.until, x.held_back_run
 	FROM object o
 	CROSS JOIN LATERAL explain_object(o.report_id, o.fence_epoch, o.fence_counter, o.object_id) x
 	WHERE o.report_id = @report`
@@ -152,7 +154,7 @@ func (r objectRow) object() Object {
 		PartSize: r.PartSize, UploadID: orEmpty(r.UploadID),
 		Size: r.Size, SHA256: hex.EncodeToString(r.Sha256), ETag: orEmpty(r.Etag), VersionID: orEmpty(r.VersionID),
 		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt,
-		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, checked: r.Checked,
+		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, HeldBackRun: r.HeldBackRun, checked: r.Checked,
 	}
 }
 

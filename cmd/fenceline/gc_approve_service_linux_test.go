@@ -50,18 +50,40 @@ func TestAnApprovalReleasesWhatTheRunHeldBack(t *testing.T) {
 	fenceline(t, settings, "gc", "run", "--quiet").ends(t, 0, "condemned 2")
 }
 
+// said is a document without what is null, and without what has moved on from one answer to the next.
+func said(value map[string]any) map[string]any {
+	for name, member := range value {
+		switch member := member.(type) {
+		case nil:
+			delete(value, name)
+		case map[string]any:
+			said(member)
+		case []any:
+			for _, item := range member {
+				if item, ok := item.(map[string]any); ok {
+					said(item)
+				}
+			}
+		}
+		if name == "oldest_ms" {
+			delete(value, name)
+		}
+	}
+	return value
+}
+
 func TestWhatTheServiceShowsOfRunsIsShownAlike(t *testing.T) {
 	t.Parallel()
 	s := testservice.Start(t)
 	heldBack(t, s)
 	operator := operatorSettings(s)
-	if diff := cmp.Diff(document(t, s, "/v1/gc/runs/1"), shownJSON(t, s, "gc", "show", "1")); diff != "" {
+	if diff := cmp.Diff(said(document(t, s, "/v1/gc/runs/1")), said(shownJSON(t, s, "gc", "show", "1"))); diff != "" {
 		t.Errorf("gc show (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(document(t, s, "/v1/gc/runs"), shownJSON(t, s, "gc", "runs")); diff != "" {
+	if diff := cmp.Diff(said(document(t, s, "/v1/gc/runs")), said(shownJSON(t, s, "gc", "runs"))); diff != "" {
 		t.Errorf("gc runs (-want +got):\n%s", diff)
 	}
-	status, shown := document(t, s, "/v1/status"), shownJSON(t, s, "gc", "status")
+	status, shown := said(document(t, s, "/v1/status")), said(shownJSON(t, s, "gc", "status"))
 	for _, name := range []string{"gc_paused_since", "last_gc_run", "collector", "warnings"} {
 		if diff := cmp.Diff(status[name], shown[name]); diff != "" {
 			t.Errorf("gc status, %s (-want +got):\n%s", name, diff)

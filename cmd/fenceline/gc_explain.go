@@ -64,7 +64,11 @@ func (c *gcExplainCmd) explainAll(ctx context.Context, out *console) error {
 
 // explained says in a line what the collector makes of an object.
 func explained(o *client.ObjectRecord) string {
-	return fmt.Sprintf("%s/%s is %s. %s", o.Fence, o.ObjectID, o.State, outlook(o))
+	state := o.State
+	if o.FoundAt != nil && state == "reserved" {
+		state = "unknown to the catalog, found in the bucket at " + shownMoment(o.FoundAt)
+	}
+	return fmt.Sprintf("%s/%s is %s. %s", o.Fence, o.ObjectID, state, outlook(o))
 }
 
 // outlook says why an object is kept and until when, or from when it goes and why.
@@ -73,6 +77,13 @@ func outlook(o *client.ObjectRecord) string {
 	switch {
 	case o.State == "deleted":
 		return fmt.Sprintf("It was condemned because %s, and its bytes are gone.", because(o.CondemnedBecause))
+	case o.State == "condemned" && o.PurgeAttempts > 0:
+		stuck := ""
+		if o.Stuck {
+			stuck = ", and it counts as stuck"
+		}
+		return fmt.Sprintf("It was condemned because %s, which is final, and its bytes should have gone: the storage has refused to delete them %d times%s. It is asked again from %s on; the last time it said: %s",
+			because(o.CondemnedBecause), o.PurgeAttempts, stuck, shownMoment(o.RetryAt), strings.Join(strings.Fields(o.PurgeError), " "))
 	case o.State == "condemned":
 		return fmt.Sprintf("It was condemned because %s, which is final: its bytes are deleted from %s on.", because(o.CondemnedBecause), shownMoment(o.PurgeAfter))
 	case o.KeptBecause == nil:

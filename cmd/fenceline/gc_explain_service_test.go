@@ -48,7 +48,7 @@ func TestExplainSaysWhyAnObjectIsKeptOrWhenItGoes(t *testing.T) {
 		return named
 	}
 	collect := func(t *testing.T, s *testservice.Service) {
-		fenceline(t, append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error"), "gc", "run").ends(t, 0)
+		fenceline(t, append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error", "FENCELINE_GC_FIRST_RUN=collect"), "gc", "run").ends(t, 0)
 	}
 	const july = "/v1/reports/july"
 	for name, c := range map[string]struct {

@@ -140,7 +140,7 @@ func TestTheCollectorIsPausedAndResumed(t *testing.T) {
 			t.Error("the collector is not paused")
 		}
 	}
-	settings := append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error")
+	settings := append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error", "FENCELINE_GC_FIRST_RUN=collect")
 	fenceline(t, settings, "gc", "run").ends(t, 5, "paused")
 	fenceline(t, operator, "gc", "resume").ends(t, 0, "goes on")
 	if document(t, s, "/v1/status")["gc_paused_since"] != nil {

@@ -12,20 +12,16 @@ import (
 	"github.com/fenceline/fenceline/gc"
 )
 
-// progressOf is how far the phase of a pass has come; nil where none is under way.
-func progressOf(r gc.Record) *client.CollectorProgress {
-	p := &client.CollectorProgress{Phase: r.Phase}
-	switch r.Phase {
-	case "condemn":
-		p.Done = r.Condemned + r.PutOff + r.Braked
-	case "purge":
-		p.Done = r.Deleted + r.DeleteFailed
-	case "forget":
-		p.Done = r.Forgotten
-	default:
+// progressOf is how far the phase of a pass has come, in the form of the service's answers; nil where none is under way.
+func progressOf(p *gc.Progress) *client.CollectorProgress {
+	if p == nil {
 		return nil
 	}
-	return p
+	shown := &client.CollectorProgress{Phase: p.Phase, Done: p.Done, Total: p.Total, PerSecond: p.PerSecond}
+	if p.Remaining != nil {
+		shown.RemainingMS = new(p.Remaining.Milliseconds())
+	}
+	return shown
 }
 
 // progressText says how far a phase has come, as far as that is known.

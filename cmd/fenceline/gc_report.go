@@ -37,7 +37,7 @@ const (
 )
 
 func newPassReporter(out *console, c *gcRunCmd) *passReporter {
-	r := &passReporter{out: out.Out, remarks: out.Err, json: c.JSON, quiet: c.Quiet, dryRun: c.DryRun, every: c.ProgressEvery}
+	r := &passReporter{out: out.Out, remarks: out.Err, json: c.JSON, quiet: c.Quiet, every: c.ProgressEvery}
 	file, ok := out.Err.(*os.File)
 	switch {
 	case c.JSON:
@@ -93,11 +93,11 @@ func (r *passReporter) follow(ctx context.Context, collector *gc.Collector) (sto
 
 // look reads how far the pass has come; nil where that is not to be had, which is no reason to stop it.
 func (r *passReporter) look(ctx context.Context, collector *gc.Collector) *client.CollectorProgress {
-	run, err := collector.Record(ctx, r.pass)
+	p, err := collector.Progress(ctx, r.pass)
 	if err != nil {
 		return nil
 	}
-	return progressOf(run)
+	return progressOf(p)
 }
 
 // moved shows how far the phase under way has come.
@@ -172,10 +172,12 @@ func printEntry(w io.Writer, e gc.Entry, dryRun bool) error {
 	done := map[string]string{
 		"condemned": "condemned", "put_off": "put off", "braked": "held back by the brake",
 		"deleted": "deleted", "delete_failed": "not deleted", "forgotten": "forgot",
+		"found": "found", "aborted": "aborted an unfinished upload of",
 	}
 	would := map[string]string{
 		"condemned": "would condemn", "put_off": "would put off", "braked": "would be held back by the brake",
 		"deleted": "would delete", "forgotten": "would forget",
+		"found": "found", "aborted": "would abort an unfinished upload of",
 	}
 	verbs := done
 	if dryRun {
@@ -200,7 +202,10 @@ func printEntry(w io.Writer, e gc.Entry, dryRun bool) error {
 // printSummary prints the pass in one line.
 func printSummary(w io.Writer, r gc.Record) error {
 	head := fmt.Sprintf("run %d", r.RunID)
-	if r.DryRun {
+	switch {
+	case r.ReportOnly:
+		head += " (report only: nothing was changed)"
+	case r.DryRun:
 		head += " (dry run: nothing was changed)"
 	}
 	_, err := fmt.Fprintf(w, "%s: condemned %d (%d bytes), put off %d, held back %d, deleted %d (%d bytes), failed %d, forgot %d rows\n",
@@ -214,6 +219,12 @@ func needsALook(r gc.Record) bool { return r.Braked > 0 || r.DeleteFailed > 0 }
 // loud says what somebody should look at after a pass.
 func loud(r gc.Record) []string {
 	var lines []string
+	if r.ReportOnly {
+		lines = append(lines, fmt.Sprintf("REPORT ONLY: the collector begins once somebody has looked at what it would do, and approved: fenceline gc approve %d", r.RunID))
+	}
+	if r.Outcome != nil && *r.Outcome == "time_limit" {
+		lines = append(lines, "TIME LIMIT: the pass ended by --gc-time-limit; the next one goes on from there.")
+	}
 	switch {
 	case r.Braked > 0 && r.DryRun:
 		lines = append(lines, fmt.Sprintf("THE BRAKE: %d objects would be held back that were never published, more than may be condemned within the window.", r.Braked))

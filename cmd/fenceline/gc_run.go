@@ -63,10 +63,13 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	if err != nil {
 		return err
 	}
-	show.pass = pass.ID
+	show.pass, show.dryRun = pass.ID, c.DryRun || pass.ReportOnly
 	stopped := show.follow(ctx, collector)
 	failure := pass.Run(ctx)
 	stopped()
+	if errors.Is(failure, gc.ErrTimeLimit) {
+		failure = nil // it has ended as it was told to
+	}
 
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
