@@ -16,8 +16,8 @@ import (
 	"github.com/fenceline/fenceline/internal/testservice"
 )
 
-// ledger makes three runs on record, with 2 500 entries of which three pages are made: some with commas, quotes and line
-// breaks in what the storage said, and without a size.
+// ledger makes three runs on record, with 2 500 entries, of which one run and one action have more than a page: some with
+// commas, quotes and line breaks in what the storage said, and without a size.
 func ledger(t *testing.T, s *testservice.Service) {
 	t.Helper()
 	settings := leftovers(t, s)
@@ -27,8 +27,8 @@ func ledger(t *testing.T, s *testservice.Service) {
 	s.DB.Exec(t, `DELETE FROM gc_ledger`)
 	s.DB.Exec(t, `
 		INSERT INTO gc_ledger (run_id, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size, at)
-		SELECT 1 + n % 3, CASE n % 5 WHEN 0 THEN 'delete_failed' ELSE 'deleted' END, 'superseded',
-		       CASE n % 5 WHEN 0 THEN E'AccessDenied: "no",\nsays the storage' END,
+		SELECT CASE n % 20 WHEN 0 THEN 1 WHEN 1 THEN 3 ELSE 2 END, CASE n % 5 WHEN 4 THEN 'deleted' ELSE 'delete_failed' END, 'superseded',
+		       CASE n % 5 WHEN 4 THEN NULL ELSE E'AccessDenied: "no",\nsays the storage' END,
 		       'july', 1, n, 'o' || n, 'reports/july/1.' || n || '/o' || n, nullif(n % 7, 0), fenceline_now()
 		FROM generate_series(1, 2500) n`)
 }
