@@ -2,7 +2,9 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -44,11 +46,27 @@ type runView struct {
 	Error        *string    `json:"error"`
 	Condemned    count      `json:"condemned"`
 	PutOff       int64      `json:"put_off"`
-	Braked       int64      `json:"braked"`
+	Braked       count      `json:"braked"`
 	Deleted      count      `json:"deleted"`
 	DeleteFailed int64      `json:"delete_failed"`
 	Forgotten    int64      `json:"forgotten"`
 	Brake        brakeView  `json:"brake"`
+
+	ReportOnly bool          `json:"report_only"` // dry, since the installation does not collect yet
+	ApprovedAt *time.Time    `json:"approved_at"`
+	ApprovedBy *string       `json:"approved_by"`
+	Progress   *progressView `json:"progress"` // null once it has ended
+	ByReason   []gc.Tally    `json:"by_reason"`
+	Errors     []gc.Failure  `json:"errors"`
+}
+
+// progressView is how far the present phase is. What is not known is null.
+type progressView struct {
+	Phase       string   `json:"phase"`
+	Done        int64    `json:"done"`
+	Total       *int64   `json:"total"`
+	PerSecond   *float64 `json:"per_second"`
+	RemainingMs *int64   `json:"remaining_ms"`
 }
 
 // brakeView is how much of what was never published may be condemned within the window, and how much was.
@@ -59,13 +77,21 @@ type brakeView struct {
 }
 
 func viewRun(r gc.Record) runView {
-	return runView{
+	v := runView{
 		RunID: r.RunID, DryRun: r.DryRun, StartedBy: r.StartedBy, StartedAt: r.StartedAt, MovedAt: r.BeatAt,
 		FinishedAt: r.FinishedAt, Phase: r.Phase, Outcome: r.Outcome, Error: r.Error,
-		Condemned: count{r.Condemned, r.CondemnedBytes}, PutOff: r.PutOff, Braked: r.Braked,
+		Condemned: count{r.Condemned, r.CondemnedBytes}, PutOff: r.PutOff, Braked: count{r.Braked, r.BrakedBytes},
 		Deleted: count{r.Deleted, r.DeletedBytes}, DeleteFailed: r.DeleteFailed, Forgotten: r.Forgotten,
-		Brake: brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
+		Brake:      brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
+		ReportOnly: r.ReportOnly, ApprovedAt: r.ApprovedAt, ApprovedBy: r.ApprovedBy, ByReason: r.ByReason, Errors: r.Errors,
 	}
+	if p := r.Progress(); p != nil {
+		v.Progress = &progressView{Phase: p.Phase, Done: p.Done, Total: p.Total, PerSecond: p.PerSecond}
+		if p.Remaining != nil {
+			v.Progress.RemainingMs = new(p.Remaining.Milliseconds())
+		}
+	}
+	return v
 }
 
 // runOf reads the run in the path. What cannot be a run's id is none's.
@@ -87,6 +113,30 @@ func (s *Server) getRun(c echo.Context) error {
 		return err
 	}
 	return writeJSON(c, http.StatusOK, viewRun(run))
+}
+
+// approveRun lets go what a run holds back.
+func (s *Server) approveRun(c echo.Context) error {
+	id, err := runOf(c)
+	if err != nil {
+		return err
+	}
+	if _, err := decodeOptional[struct{}](c); err != nil {
+		return err
+	}
+	a, err := s.cfg.Collector.Approve(c.Request().Context(), id, keyOf(c).ID)
+	if err != nil {
+		return err
+	}
+	result := "approved"
+	if a.Repeated {
+		result = "already_approved"
+	}
+	return writeJSON(c, http.StatusOK, struct {
+		Result string `json:"result"`
+		RunID  int64  `json:"run_id"`
+		count
+	}{result, id, count{a.Objects, a.Bytes}})
 }
 
 func (s *Server) listRuns(c echo.Context) error {
@@ -111,7 +161,7 @@ type entryView struct {
 	Action   string           `json:"action"`
 	Reason   string           `json:"reason"`
 	Detail   string           `json:"detail,omitzero"`
-	At       time.Time        `json:"at"`
+	At       time.Time        `json:"at,omitzero"` // what a pass tells while it runs has none
 }
 
 func viewEntry(e gc.Entry) entryView {
@@ -130,7 +180,11 @@ func (s *Server) listRunObjects(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	entries, err := s.cfg.Collector.Entries(c.Request().Context(), id, namesOf(keyOf(c).Pattern.Range()), p.from(), p.fetch())
+	action := c.QueryParam("action")
+	if action != "" && !slices.Contains(gc.Actions(), action) {
+		return invalid("action", "action must be one of "+strings.Join(gc.Actions(), ", ")+".")
+	}
+	entries, err := s.cfg.Collector.Entries(c.Request().Context(), id, namesOf(keyOf(c).Pattern.Range()), action, p.from(), p.fetch())
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,7 @@ func rules() []rule {
 		{is: gc.ErrAlreadyRunning, status: http.StatusConflict, code: "already_running", detail: "A pass of the collector is under way.", fill: runUnderWay},
 		{is: gc.ErrPaused, status: http.StatusConflict, code: "paused", detail: "The collector is paused: POST /v1/gc/resume lets it go on."},
 		{is: gc.ErrRunNotFound, status: http.StatusNotFound, code: "run_not_found", detail: "There is no such run of the collector, or its record was forgotten."},
+		{is: gc.ErrNothingHeldBack, status: http.StatusConflict, code: "nothing_held_back", detail: "The run holds nothing back, so that there is nothing to approve."},
 
 		{is: database.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The database cannot decide at the moment.", fill: knownOutcome},
 		{is: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The work took longer than the service allows for one request.", fill: retrySoon},

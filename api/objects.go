@@ -186,14 +186,23 @@ type objectView struct {
 	ReservedAt  time.Time        `json:"reserved_at"`
 	SealedAt    *time.Time       `json:"sealed_at,omitzero"`
 
-	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen;
+	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen, held_back;
 	// null if nothing keeps it. EligibleAt is from when the collector may take it; null while something keeps it
-	// without limit.
-	KeptBecause *string    `json:"kept_because"`
-	EligibleAt  *time.Time `json:"eligible_at"`
+	// without limit. HeldBack tells which run's brake holds it back, and why it is due.
+	KeptBecause *string       `json:"kept_because"`
+	EligibleAt  *time.Time    `json:"eligible_at"`
+	HeldBack    *heldBackView `json:"held_back,omitzero"`
+	// DueBecause is the reason for which the next pass may condemn it, once nothing keeps it.
+	DueBecause string `json:"due_because,omitzero"`
 	// CondemnedBecause and PurgeAfter say why it was taken, and from when its bytes may be deleted.
 	CondemnedBecause string     `json:"condemned_because,omitzero"`
 	PurgeAfter       *time.Time `json:"purge_after,omitzero"`
+}
+
+// heldBackView is what holds an object back until an operator approves the run.
+type heldBackView struct {
+	RunID  int64  `json:"run_id"`
+	Reason string `json:"reason"`
 }
 
 func viewObject(o staging.Object) objectView {
@@ -209,7 +218,9 @@ func viewObject(o staging.Object) objectView {
 	case "condemned", "deleted":
 		v.CondemnedBecause, v.PurgeAfter = o.Reason, o.Until
 	case "due":
-		v.EligibleAt = o.Until
+		v.DueBecause, v.EligibleAt = o.Reason, o.Until
+	case "held_back":
+		v.KeptBecause, v.EligibleAt, v.HeldBack = &o.Verdict, o.Until, &heldBackView{*o.HeldBackRun, o.Reason}
 	default:
 		v.KeptBecause, v.EligibleAt = &o.Reason, o.Until
 	}
@@ -245,7 +256,13 @@ func (s *Server) listObjects(c echo.Context) error {
 	if c.QueryParam("state") != "" && !known {
 		return invalid("state", "state must be reserved, sealed, condemned or deleted.")
 	}
-	objects, err := s.cfg.Objects.Objects(c.Request().Context(), reportOf(c), state, p.from(), p.fetch())
+	only := staging.Filter{State: state}
+	if text := c.QueryParam("object_id"); text != "" {
+		if only.Object, err = parseObjectID(text); err != nil {
+			return err
+		}
+	}
+	objects, err := s.cfg.Objects.Objects(c.Request().Context(), reportOf(c), only, p.from(), p.fetch())
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodPut, Path: object, Role: RoleWorker, Mutates: true, Query: []string{"parts"}, Handler: s.reserveObject},
 		{Method: http.MethodPost, Path: object + "/seal", Role: RoleWorker, Mutates: true, Limit: staging.LongestSeal, Body: maxPartsBytes, Handler: s.sealObject},
 		{Method: http.MethodGet, Path: object, Role: RoleWorker, Handler: s.getObject},
-		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state"), Handler: s.listObjects},
+		{Method: http.MethodGet, Path: report + "/objects", Role: RoleWorker, Query: pageQuery("state", "object_id"), Handler: s.listObjects},
 		{Method: http.MethodDelete, Path: object, Role: RoleWorker, Mutates: true, Handler: s.discardObject},
 
 		{Method: http.MethodPost, Path: report + "/publications", Role: RoleWorker, Mutates: true, Limit: staging.LongestSeal, Counted: metrics.Publish, Handler: s.publish},
@@ -60,7 +60,8 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodPost, Path: "/v1/gc/runs", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.startRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs", Role: RoleOperator, Query: pageQuery(), Handler: s.listRuns},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id", Role: RoleOperator, Handler: s.getRun},
-		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery(), Handler: s.listRunObjects},
+		{Method: http.MethodPost, Path: "/v1/gc/runs/:run_id/approve", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.approveRun},
+		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery("action"), Handler: s.listRunObjects},
 
 		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
 		{Method: http.MethodPost, Path: "/v1/epoch", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.advanceEpoch},

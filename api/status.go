@@ -1,34 +1,12 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
-
-	"github.com/fenceline/fenceline/gc"
 )
-
-// recentRuns is how many passes are looked at for one that tells something: the newest may be under way, or dry.
-const recentRuns = 20
-
-// collectorWarnings says what the newest pass that has ended, and was not a dry run, should be looked at for.
-func collectorWarnings(runs []gc.Record) []string {
-	for _, r := range runs {
-		switch {
-		case r.Outcome == nil || r.DryRun:
-			continue
-		case *r.Outcome == "failed":
-			return []string{fmt.Sprintf("the collector's run %d failed", r.RunID)}
-		case r.Braked > 0:
-			return []string{fmt.Sprintf("the collector's brake has held objects back: see run %d", r.RunID)}
-		}
-		return nil
-	}
-	return nil
-}
 
 // getStatus tells an operator what this instance is and whether something needs a look.
 func (s *Server) getStatus(c echo.Context) error {
@@ -37,7 +15,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.cfg.Collector.Records(ctx, 0, recentRuns)
+	last, standing, collectorWarnings, err := s.collectorStatus(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,15 +32,17 @@ func (s *Server) getStatus(c echo.Context) error {
 		return err
 	}
 	status := struct {
-		Version  string        `json:"version"`
-		Epoch    epochView     `json:"epoch"`
-		Checks   []checkResult `json:"checks"`
-		LastRun  *runView      `json:"last_gc_run"`
-		Paused   *time.Time    `json:"gc_paused_since"`
-		Frozen   []string      `json:"frozen"`
-		Warnings []string      `json:"warnings"`
+		Version   string        `json:"version"`
+		Epoch     epochView     `json:"epoch"`
+		Checks    []checkResult `json:"checks"`
+		LastRun   *runView      `json:"last_gc_run"`
+		Paused    *time.Time    `json:"gc_paused_since"`
+		Collector collectorView `json:"collector"`
+		Frozen    []string      `json:"frozen"`
+		Warnings  []string      `json:"warnings"`
 	}{
-		Version: s.cfg.Version, Epoch: epochView(e), Checks: s.checkAll(ctx), Paused: paused, Frozen: []string{},
+		Version: s.cfg.Version, Epoch: epochView(e), Checks: s.checkAll(ctx), LastRun: last, Paused: paused,
+		Collector: standing, Frozen: []string{},
 		Warnings: slices.Clone(s.cfg.Warnings),
 	}
 	if !e.Verified {
@@ -81,10 +61,6 @@ func (s *Server) getStatus(c echo.Context) error {
 		status.Frozen = append(status.Frozen, f.Pattern)
 		status.Warnings = append(status.Warnings, "reports are frozen: "+f.Pattern+", by "+f.FrozenBy)
 	}
-	if i := slices.IndexFunc(runs, func(r gc.Record) bool { return !r.DryRun }); i >= 0 {
-		last := viewRun(runs[i])
-		status.LastRun = &last
-	}
-	status.Warnings = append(status.Warnings, collectorWarnings(runs)...)
+	status.Warnings = append(status.Warnings, collectorWarnings...)
 	return writeJSON(c, http.StatusOK, status)
 }

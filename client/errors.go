@@ -172,7 +172,7 @@ func codeKind(code string) error {
 	case "version_conflict", "expected_version_required":
 		return ErrVersionConflict
 	case "lease_id_reused", "object_id_reused", "idempotency_key_reused", "object_exists", "object_in_use",
-		"grant_already_used", "epoch_mismatch", "token_source_mismatch", "counter_exhausted", "already_running", "frozen":
+		"grant_already_used", "epoch_mismatch", "token_source_mismatch", "counter_exhausted", "already_running", "paused", "nothing_held_back", "frozen":
 		return ErrConflict
 	case "not_found", "report_not_found", "lease_not_found", "object_not_found", "version_not_found",
 		"run_not_found", "not_published":

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -75,10 +76,11 @@ func pages[T any](ctx context.Context, c *Client, request call) iter.Seq2[*T, er
 			if got.Next == "" {
 				return
 			}
-			query := url.Values{"after": {got.Next}}
-			if prefix := request.query.Get("prefix"); prefix != "" {
-				query.Set("prefix", prefix)
+			query := maps.Clone(request.query)
+			if query == nil {
+				query = url.Values{}
 			}
+			query.Set("after", got.Next)
 			request.query = query
 		}
 	}

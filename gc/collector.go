@@ -27,10 +27,16 @@ type Config struct {
 	Refusals time.Duration
 
 	// Of the objects that were never published, at most this share (of number and of bytes), though at
-	// least BrakeMin of them, is condemned within BrakeWindow. Default 0.2, 20 and 24 h.
+	// least BrakeMin of them, is condemned within BrakeWindow; what is due beyond that is held back until Approve.
+	// A share of 1 releases the brake. Default 0.2, 20 and 24 h.
 	BrakeShare  float64
 	BrakeMin    int64
 	BrakeWindow time.Duration
+
+	// ReportFirst has the passes of an installation where nothing was collected yet only report, until Approve of one of them.
+	ReportFirst bool
+	// TimeLimit ends a pass at the next batch once it has gone on for so long; the next pass goes on. Default none.
+	TimeLimit time.Duration
 
 	// Batch is how many objects one transaction, or one delete request, handles: at most
 	// staging.MaxDeletes. Default 500.
@@ -71,6 +77,9 @@ var ErrAlreadyRunning = errors.New("a pass of the collector is under way")
 
 // ErrRunNotFound reports that there is no such pass, or that its record was forgotten.
 var ErrRunNotFound = errors.New("there is no such run")
+
+// ErrTimeLimit reports that a pass was ended by its time limit.
+var ErrTimeLimit = errors.New("the pass has reached its time limit")
 
 // ErrRunEnded reports that a pass was written off because it had not moved for too long.
 var ErrRunEnded = errors.New("the pass was written off while it paused")

@@ -27,20 +27,44 @@ type condemned struct {
 	DueAt        *time.Time
 }
 
-// condemn takes the objects that are due, batch by batch in the order in which they became so, and lets the
-// database judge each under the lock of its report.
+// condemn takes the objects that are due, and first those that an operator has let go although the brake held them back.
 func (p *Pass) condemn(ctx context.Context) error {
 	const query = `
-		SELECT status, reason, report_id, fence_epoch, fence_counter, object_id, key, size, due_at
-		FROM condemn(@run, @batch, @after_at, @after_key, @grace_ms)`
+		SELECT run_id
+		FROM gc_run
+		WHERE braked > 0 AND NOT dry_run AND approved_at IS NOT NULL
+		  AND EXISTS (SELECT FROM object WHERE held_back_run = run_id AND state IN ('reserved', 'sealed'))
+		ORDER BY run_id`
+	type row struct{ RunID int64 }
 	if err := p.followDefaults(ctx); err != nil {
 		return err
 	}
+	approved, err := database.Rows[row](ctx, p.collector.pool, query, nil)
+	if err != nil {
+		return err
+	}
+	for _, run := range approved {
+		if err := p.condemnDue(ctx, &run.RunID); err != nil {
+			return err
+		}
+	}
+	return p.condemnDue(ctx, nil)
+}
+
+// condemnDue takes what is due, batch by batch in the order in which it became so, and lets the database judge each
+// under the lock of its report: what the approved run held back, or if that is nil, what no run holds back.
+func (p *Pass) condemnDue(ctx context.Context, approved *int64) error {
+	const query = `
+		SELECT status, reason, report_id, fence_epoch, fence_counter, object_id, key, size, due_at
+		FROM condemn(@run, @batch, @after_at, @after_key, @grace_ms, @approved)`
 	afterAt, afterKey := beginning, ""
 	for {
+		if err := p.inTime(ctx); err != nil {
+			return err
+		}
 		rows, err := database.Changes[condemned](ctx, p.collector.pool, query, pgx.NamedArgs{
 			"run": p.ID, "batch": p.collector.cfg.Batch, "after_at": afterAt, "after_key": afterKey,
-			"grace_ms": p.collector.cfg.PurgeGrace.Milliseconds(),
+			"grace_ms": p.collector.cfg.PurgeGrace.Milliseconds(), "approved": approved,
 		})
 		if err != nil {
 			return err
@@ -71,6 +95,9 @@ func (p *Pass) followDefaults(ctx context.Context) error {
 		return err
 	}
 	for {
+		if err := p.inTime(ctx); err != nil {
+			return err
+		}
 		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "batch": p.collector.cfg.Batch})
 		switch {
 		case err != nil:

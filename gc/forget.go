@@ -17,6 +17,9 @@ func (p *Pass) forget(ctx context.Context) error {
 		More   *bool
 	}
 	for {
+		if err := p.inTime(ctx); err != nil {
+			return err
+		}
 		got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{
 			"run": p.ID, "batch": p.collector.cfg.Batch,
 			"tombstone_ms": p.collector.cfg.Tombstones.Milliseconds(), "lease_ms": p.collector.cfg.Leases.Milliseconds(),
@@ -43,15 +46,13 @@ func (p *Pass) tellForgotten(ctx context.Context) error {
 		return nil
 	}
 	for {
-		entries, err := p.collector.Entries(ctx, p.ID, catalog.Names{}, p.told, p.collector.cfg.Batch)
+		entries, err := p.collector.Entries(ctx, p.ID, catalog.Names{}, "forgotten", p.told, p.collector.cfg.Batch)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
 			p.told = e.Entry
-			if e.Action == "forgotten" {
-				p.tell(e)
-			}
+			p.tell(e)
 		}
 		if len(entries) < p.collector.cfg.Batch {
 			return nil

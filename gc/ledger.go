@@ -15,7 +15,7 @@ import (
 // Entry is what a pass did with one object, or in a dry run would have done.
 type Entry struct {
 	Entry  int64  // its place in the ledger; 0 in what a pass tells while it runs
-	Action string // condemned, put_off, braked, deleted, delete_failed, forgotten
+	Action string // one of Actions
 	Reason string // never_sealed, never_published, superseded, discarded, erased, live_lease
 	Detail string // what the storage said of a delete that failed
 	Object fencing.ObjectName
@@ -24,70 +24,19 @@ type Entry struct {
 	At     time.Time
 }
 
-// Record is what is written down of a pass while it goes on, and after it.
-type Record struct {
-	RunID            int64
-	DryRun           bool
-	StartedBy        string
-	StartedAt        time.Time
-	BeatAt           time.Time // when it last moved
-	Phase            string    // condemn, purge, forget, done
-	FinishedAt       *time.Time
-	Outcome          *string // completed, failed, paused, abandoned; nil while it is under way
-	Error            *string
-	Condemned        int64
-	CondemnedBytes   int64
-	PutOff           int64
-	Braked           int64
-	Deleted          int64
-	DeletedBytes     int64
-	DeleteFailed     int64
-	Forgotten        int64
-	BrakeMin         int64 // so many may be condemned whatever their share
-	BrakeObjects     int64 // the share, as a number of objects
-	BrakeBytes       int64 // the share, as a number of bytes
-	BrakeUsedObjects int64 // condemned within the window, this pass included
-	BrakeUsedBytes   int64
+// Actions are what a pass does with an object.
+func Actions() []string {
+	return []string{"condemned", "put_off", "braked", "deleted", "delete_failed", "forgotten"}
 }
 
-const selectRecords = `
-	SELECT run_id, dry_run, started_by, started_at, beat_at, phase, finished_at, outcome, error,
-	       condemned, condemned_bytes, put_off, braked, deleted, deleted_bytes, delete_failed, forgotten,
-	       brake_min, brake_objects, brake_bytes, brake_used_objects, brake_used_bytes
-	FROM gc_run`
-
-// Record reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
-func (c *Collector) Record(ctx context.Context, id int64) (Record, error) {
-	const query = selectRecords + ` WHERE run_id = @run`
-	run, found, err := database.Row[Record](ctx, c.pool, query, pgx.NamedArgs{"run": id})
-	if err == nil && !found {
-		err = ErrRunNotFound
-	}
-	if err != nil {
-		return Record{}, fmt.Errorf("read collector run %d: %w", id, err)
-	}
-	return run, nil
-}
-
-// Records lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
-// Error: database.ErrUnavailable.
-func (c *Collector) Records(ctx context.Context, before int64, limit int) ([]Record, error) {
-	const query = selectRecords + ` WHERE @before::bigint = 0 OR run_id < @before::bigint ORDER BY run_id DESC LIMIT @limit`
-	runs, err := database.Rows[Record](ctx, c.pool, query, pgx.NamedArgs{"before": before, "limit": limit})
-	if err != nil {
-		return nil, fmt.Errorf("list collector runs: %w", err)
-	}
-	return runs, nil
-}
-
-// Entries lists what a pass did with the objects of the reports in the range of names, in its order: at most
-// limit entries after the one given. Errors: ErrRunNotFound, database.ErrUnavailable.
-func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, after int64, limit int) ([]Entry, error) {
+// Entries lists what a pass did with the objects of the reports in the range of names, in its order, and only one action
+// unless that is empty: at most limit entries after the one given. Errors: ErrRunNotFound, database.ErrUnavailable.
+func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, action string, after int64, limit int) ([]Entry, error) {
 	const query = `
 		SELECT entry, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size, at
 		FROM gc_ledger
 		WHERE run_id = @run AND entry > @after
-		  AND report_id >= @from AND (@below = '' OR report_id < @below)
+		  AND report_id >= @from AND (@below = '' OR report_id < @below) AND @action IN ('', action)
 		ORDER BY entry
 		LIMIT @limit`
 	type row struct {
@@ -107,7 +56,7 @@ func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, 
 		return nil, err
 	}
 	rows, err := database.Rows[row](ctx, c.pool, query, pgx.NamedArgs{
-		"run": id, "after": after, "limit": limit, "from": names.From, "below": names.Below,
+		"run": id, "after": after, "limit": limit, "from": names.From, "below": names.Below, "action": action,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list what collector run %d did: %w", id, err)

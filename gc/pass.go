@@ -19,11 +19,19 @@ type Options struct {
 	By string
 	// Each is told of every object, with what was, or would be, done and why; nil tells nobody.
 	Each func(Entry)
+	// PhaseEnded is told of each phase that has come to its end, while the record still shows that phase; nil tells
+	// nobody.
+	PhaseEnded func(ctx context.Context, phase string)
+
+	scheduled bool // its time has come, and nobody asked for it
 }
 
 // Pass is one pass of the collector, begun and not yet run.
 type Pass struct {
-	ID        int64
+	ID int64
+	// ReportOnly says that nothing is collected yet on this installation: the pass is a dry run, whatever was asked for.
+	ReportOnly bool
+
 	options   Options
 	collector *Collector
 	told      int64 // the last entry of the ledger that was looked at for what was forgotten
@@ -33,20 +41,24 @@ type Pass struct {
 // ErrAlreadyRunning (*AlreadyRunningError), ErrPaused, database.ErrUnavailable.
 func (c *Collector) Begin(ctx context.Context, o Options) (*Pass, error) {
 	const query = `
-		SELECT status, run_id
-		FROM begin_run(@dry_run, @by, @silence_ms, @brake_share, @brake_min, @brake_window_ms)`
+		SELECT status, run_id, report_only
+		FROM begin_run(@dry_run, @by, @silence_ms, @brake_share, @brake_min, @brake_window_ms, @report_first, @scheduled,
+		               nullif(@limit_ms::bigint, 0))`
 	type answer struct {
-		Status string
-		RunID  *int64
+		Status     string
+		RunID      *int64
+		ReportOnly *bool
 	}
 	got, err := database.Change[answer](ctx, c.pool, query, pgx.NamedArgs{
 		"dry_run": o.DryRun, "by": o.By, "silence_ms": c.cfg.Silence.Milliseconds(), "brake_share": c.cfg.BrakeShare,
 		"brake_min": c.cfg.BrakeMin, "brake_window_ms": c.cfg.BrakeWindow.Milliseconds(),
+		"report_first": c.cfg.ReportFirst, "scheduled": o.scheduled, "limit_ms": c.cfg.TimeLimit.Milliseconds(),
 	})
 	switch {
 	case err != nil:
 	case got.Status == "started":
-		return &Pass{ID: *got.RunID, options: o, collector: c}, nil
+		o.DryRun = o.DryRun || *got.ReportOnly
+		return &Pass{ID: *got.RunID, ReportOnly: *got.ReportOnly, options: o, collector: c}, nil
 	case got.Status == "already_running":
 		err = &AlreadyRunningError{RunID: *got.RunID}
 	default:
@@ -87,18 +99,22 @@ func (p *Pass) phases(ctx context.Context) error {
 	}()
 
 	for _, phase := range []struct {
-		name string
-		run  func(context.Context) error
+		name  string
+		total string // a query of how much there is to do; empty where that is not known
+		run   func(context.Context) error
 	}{
-		{"condemn", p.condemn},
-		{"purge", p.purge},
-		{"forget", p.forget},
+		{"condemn", countDue, p.condemn},
+		{"purge", countDoomed, p.purge},
+		{"forget", "", p.forget},
 	} {
-		if err := p.enter(ctx, phase.name); err != nil {
+		if err := p.begin(ctx, phase.name, phase.total); err != nil {
 			return err
 		}
 		if err := phase.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", phase.name, cause(ctx, err))
+		}
+		if p.options.PhaseEnded != nil {
+			p.options.PhaseEnded(ctx, phase.name)
 		}
 	}
 	return nil
@@ -122,18 +138,19 @@ func (p *Pass) beat(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := p.enter(ctx, ""); errors.Is(err, ErrRunEnded) {
+			if err := p.enter(ctx, "", nil); errors.Is(err, ErrRunEnded) {
 				stop(err)
 			}
 		}
 	}
 }
 
-// enter notes that the pass lives, and which phase it is in; an empty phase is the same as before.
-func (p *Pass) enter(ctx context.Context, phase string) error {
-	const query = `SELECT continue_run(@run, nullif(@phase, '')) AS lives`
+// enter notes that the pass lives, and which phase it begins, with how much there is to do in it, if that is known; an
+// empty phase is the same as before.
+func (p *Pass) enter(ctx context.Context, phase string, total *int64) error {
+	const query = `SELECT continue_run(@run, nullif(@phase, ''), @total) AS lives`
 	type answer struct{ Lives bool }
-	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "phase": phase})
+	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "phase": phase, "total": total})
 	if err == nil && !got.Lives {
 		err = ErrRunEnded
 	}
@@ -151,8 +168,11 @@ func (p *Pass) end(ctx context.Context, failure error) {
 	if failure != nil {
 		outcome, text = "failed", new(failure.Error())
 	}
-	if errors.Is(failure, ErrPaused) {
+	switch {
+	case errors.Is(failure, ErrPaused):
 		outcome = "paused"
+	case errors.Is(failure, ErrTimeLimit):
+		outcome = "time_limit"
 	}
 	if !p.options.DryRun {
 		p.collector.cfg.Metrics.PassEnded(outcome)
@@ -174,6 +194,8 @@ func stepError(status string) error {
 		return database.ErrEpochInDoubt
 	case "paused":
 		return ErrPaused
+	case "reported":
+		return errReported
 	case "run_ended":
 		return ErrRunEnded
 	default:

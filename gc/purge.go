@@ -43,6 +43,9 @@ func (p *Pass) purge(ctx context.Context) error {
 		LIMIT @batch`
 	afterAt, afterKey := beginning, ""
 	for {
+		if err := p.inTime(ctx); err != nil {
+			return err
+		}
 		batch, err := database.Rows[doomed](ctx, p.collector.pool, query, pgx.NamedArgs{
 			"after_at": afterAt, "after_key": afterKey, "batch": p.collector.cfg.Batch,
 		})

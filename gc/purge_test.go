@@ -52,7 +52,7 @@ func TestKeysThatCannotBeDeletedAreTriedAgainAndTheRestIsDone(t *testing.T) {
 	if run.Deleted != objects-3 || run.DeleteFailed != 3 || *run.Outcome != "completed" {
 		t.Errorf("%d deleted, %d failed, %s; want %d, 3, completed", run.Deleted, run.DeleteFailed, *run.Outcome, objects-3)
 	}
-	entries, err := c.Entries(t.Context(), run.RunID, catalog.Names{}, 0, 1000)
+	entries, err := c.Entries(t.Context(), run.RunID, catalog.Names{}, "", 0, 1000)
 	must(t, "read the ledger", err)
 	failed := slices.DeleteFunc(entries, func(e gc.Entry) bool { return e.Action != "delete_failed" })
 	if len(failed) != 3 || failed[0].Detail != "access denied" || failed[0].Reason != "never_sealed" {
@@ -152,7 +152,7 @@ func TestTheReportOfAPassTellsItsObjectsInOrder(t *testing.T) {
 	}
 	var listed []gc.Entry
 	for after := int64(0); ; {
-		page, err := c.Entries(t.Context(), p.ID, catalog.Names{}, after, 3)
+		page, err := c.Entries(t.Context(), p.ID, catalog.Names{}, "", after, 3)
 		must(t, "read the ledger", err)
 		if len(page) == 0 {
 			break
@@ -175,7 +175,7 @@ func TestTheReportOfAPassTellsItsObjectsInOrder(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != 10 {
 		t.Errorf("what was told, and what is in the ledger (-want +got):\n%s", diff)
 	}
-	_, err = c.Entries(t.Context(), p.ID+1, catalog.Names{}, 0, 10)
+	_, err = c.Entries(t.Context(), p.ID+1, catalog.Names{}, "", 0, 10)
 	if !errors.Is(err, gc.ErrRunNotFound) {
 		t.Errorf("the objects of an unknown run: %v", err)
 	}

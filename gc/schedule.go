@@ -93,12 +93,14 @@ func (c *Collector) runDue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	pass, err := c.Begin(ctx, Options{By: "schedule"})
+	pass, err := c.Begin(ctx, Options{By: "schedule", scheduled: true})
 	switch {
 	case errors.Is(err, ErrAlreadyRunning):
 		c.log.InfoContext(ctx, "no scheduled collector pass: one is under way", "error", err)
 	case errors.Is(err, ErrPaused):
 		c.log.InfoContext(ctx, "no scheduled collector pass: the collector is paused")
+	case errors.Is(err, errReported):
+		c.log.DebugContext(ctx, "no scheduled collector pass", "error", err)
 	case err != nil:
 		c.log.ErrorContext(ctx, "no scheduled collector pass", "error", err)
 	default:
@@ -112,6 +114,7 @@ func (c *Collector) run(ctx context.Context, pass *Pass) {
 	case errors.Is(err, ErrPaused):
 		c.log.InfoContext(ctx, "collector pass stopped: the collector is paused", "run", pass.ID)
 		return
+	case errors.Is(err, ErrTimeLimit): // what it has done is told all the same
 	case err != nil:
 		c.log.ErrorContext(ctx, "collector pass failed", "run", pass.ID, "error", err)
 		return
@@ -123,13 +126,28 @@ func (c *Collector) run(ctx context.Context, pass *Pass) {
 		c.log.WarnContext(ctx, "the record of a collector pass could not be read", "run", pass.ID, "error", err)
 		return
 	}
-	level := slog.LevelInfo
-	if run.Braked > 0 || run.DeleteFailed > 0 {
+	c.logRun(ctx, run)
+}
+
+// logRun logs what a pass did, and loudly what needs a look.
+func (c *Collector) logRun(ctx context.Context, run Record) {
+	level, message := slog.LevelInfo, "collector pass completed"
+	if run.DeleteFailed > 0 {
 		level = slog.LevelWarn
 	}
-	c.log.Log(ctx, level, "collector pass completed", "run", run.RunID, "dry_run", run.DryRun,
+	if run.Outcome != nil && *run.Outcome == "time_limit" {
+		message = "collector pass stopped at its time limit: the next goes on"
+	}
+	c.log.Log(ctx, level, message, "run", run.RunID, "dry_run", run.DryRun, "report_only", run.ReportOnly,
 		"condemned", run.Condemned, "put_off", run.PutOff, "braked", run.Braked,
 		"deleted", run.Deleted, "deleted_bytes", run.DeletedBytes, "delete_failed", run.DeleteFailed, "forgotten", run.Forgotten)
+	switch {
+	case run.ReportOnly:
+		c.log.WarnContext(ctx, "the collector only reports until an operator approves a run", "run", run.RunID, "would_condemn", run.Condemned)
+	case run.Braked > 0 && !run.DryRun:
+		c.log.WarnContext(ctx, "the collector's brake has tripped: objects are held back until an operator approves the run",
+			"run", run.RunID, "objects", run.Braked, "bytes", run.BrakedBytes)
+	}
 }
 
 // cronLog passes on what the scheduler says.

@@ -372,7 +372,7 @@ func TestObjectsAreListedNewestGrantFirstAndNoneTwice(t *testing.T) {
 	}
 	var got []string
 	for after := (staging.After{}); len(got) <= len(want); {
-		page, err := b.objects.Objects(t.Context(), "july", staging.Reserved, after, 2)
+		page, err := b.objects.Objects(t.Context(), "july", staging.Filter{State: staging.Reserved}, after, 2)
 		must(t, "list objects", err)
 		if len(page) == 0 {
 			break
@@ -385,10 +385,14 @@ func TestObjectsAreListedNewestGrantFirstAndNoneTwice(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the list (-want +got):\n%s", diff)
 	}
-	none, err := b.objects.Objects(t.Context(), "july", staging.Sealed, staging.After{}, 10)
+	same, err := b.objects.Objects(t.Context(), "july", staging.Filter{Object: "a"}, staging.After{}, 10)
+	if err != nil || len(same) != 3 || same[0].Name.Object != "a" || same[2].Name.Object != "a" {
+		t.Errorf("of one id it lists %v, error %v; want that of each of three grants", same, err)
+	}
+	none, err := b.objects.Objects(t.Context(), "july", staging.Filter{State: staging.Sealed}, staging.After{}, 10)
 	if err != nil || len(none) != 0 {
 		t.Errorf("of those that are sealed it lists %v, error %v; want none", none, err)
 	}
-	_, err = b.objects.Objects(t.Context(), "june", "", staging.After{}, 10)
+	_, err = b.objects.Objects(t.Context(), "june", staging.Filter{}, staging.After{}, 10)
 	wantError(t, err, fencing.ErrReportNotFound)
 }

@@ -48,10 +48,11 @@ type Object struct {
 	SealedAt    *time.Time
 
 	// Verdict and Reason are what the collector would say of it now; Until is when that may change, if it
-	// is a matter of time.
-	Verdict string
-	Reason  string
-	Until   *time.Time
+	// is a matter of time. HeldBackRun is the pass whose brake holds it back, where that is the verdict.
+	Verdict     string
+	Reason      string
+	Until       *time.Time
+	HeldBackRun *int64
 
 	checked bool // the bytes were looked at in the present epoch
 }
@@ -79,13 +80,14 @@ type objectRow struct {
 	Verdict        string
 	Reason         string
 	Until          *time.Time
+	HeldBackRun    *int64
 }
 
 const selectObjects = `
 	SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.state, o.content_type, o.filename,
 	       o.declared_size, o.declared_sha256, coalesce(o.part_size, 0) AS part_size, o.upload_id, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at,
 	       coalesce(o.checked_epoch = (SELECT max(epoch) FROM epoch), false) AS checked,
-	       x.verdict, x.reason, x.until
+	       x.verdict, x.reason, x.until, x.held_back_run
 	FROM object o
 	CROSS JOIN LATERAL explain_object(o.report_id, o.fence_epoch, o.fence_counter, o.object_id) x
 	WHERE o.report_id = @report`
@@ -109,17 +111,25 @@ type After struct {
 	Object fencing.ObjectID
 }
 
-// Objects lists the objects of a report by fence and id, newest grant first, at most limit of them; only
-// those in one state, unless it is empty. Errors: fencing.ErrReportNotFound, database.ErrUnavailable.
-func (a *Area) Objects(ctx context.Context, report fencing.ReportID, state State, after After, limit int) ([]Object, error) {
+// Filter says which objects of a report a list holds. The zero Filter: all.
+type Filter struct {
+	State  State            // only those in this state
+	Object fencing.ObjectID // only those of this id, which each grant may have one of
+}
+
+// Objects lists the objects of a report by fence and id, newest grant first, at most limit of them.
+// Errors: fencing.ErrReportNotFound, database.ErrUnavailable.
+func (a *Area) Objects(ctx context.Context, report fencing.ReportID, only Filter, after After, limit int) ([]Object, error) {
 	const query = selectObjects + `
 		AND (@state = '' OR o.state = @state)
+		AND (@only_object = '' OR o.object_id = @only_object)
 		AND (@first OR (o.fence_epoch, o.fence_counter) < (@epoch, @counter)
 		            OR (o.fence_epoch, o.fence_counter) = (@epoch, @counter) AND o.object_id > @object)
 		ORDER BY o.fence_epoch DESC, o.fence_counter DESC, o.object_id
 		LIMIT @limit`
 	args := nameArgs(fencing.ObjectName{Report: report, Fence: after.Fence, Object: after.Object})
-	args["first"], args["state"], args["limit"] = after == After{}, state, limit
+	args["first"], args["limit"] = after == After{}, limit
+	args["state"], args["only_object"] = only.State, only.Object
 	rows, err := database.Rows[objectRow](ctx, a.pool, query, args)
 	if err == nil && len(rows) == 0 {
 		err = database.ReportExists(ctx, a.pool, report)
@@ -144,7 +154,7 @@ func (r objectRow) object() Object {
 		PartSize: r.PartSize, UploadID: orEmpty(r.UploadID),
 		Size: r.Size, SHA256: hex.EncodeToString(r.Sha256), ETag: orEmpty(r.Etag), VersionID: orEmpty(r.VersionID),
 		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt,
-		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, checked: r.Checked,
+		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, HeldBackRun: r.HeldBackRun, checked: r.Checked,
 	}
 }
 

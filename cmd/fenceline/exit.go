@@ -8,6 +8,7 @@ import (
 
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/client"
+	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
 )
 
@@ -22,6 +23,7 @@ const (
 	exitNotFound    = 6
 	exitUnavailable = 7
 	exitLeaseLost   = 8
+	exitAttention   = 9
 	exitInterrupted = 130
 )
 
@@ -41,10 +43,11 @@ func exitMeanings() []exitMeaning {
 		{exitUsage, "the command line or a setting is wrong", []error{client.ErrInvalidRequest}},
 		{exitStale, "the fence is stale, or was never granted", []error{client.ErrStaleFence, client.ErrFenceNotGranted}},
 		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
-		{exitConflict, "another version, id or idempotency key than expected", []error{client.ErrVersionConflict, client.ErrConflict}},
+		{exitConflict, "another version, id or idempotency key than expected; or the collector is at work, or paused", []error{client.ErrVersionConflict, client.ErrConflict, gc.ErrAlreadyRunning, gc.ErrPaused}},
 		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
 		{exitUnavailable, "service or database away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
+		{exitAttention, "done, and something needs a look (gc run --strict)", nil},
 		{exitInterrupted, "interrupted by a signal", nil},
 	}
 }

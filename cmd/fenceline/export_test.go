@@ -13,6 +13,7 @@ var (
 	ExitCode  = exitCode
 	ObjectID  = objectID
 	GuessType = guessType
+	Explained = explained
 )
 
 // Model is the command line as it is declared.

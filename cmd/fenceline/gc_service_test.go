@@ -26,7 +26,7 @@ func leftovers(t *testing.T, s *testservice.Service, unpublished ...string) []st
 	s.Do(t, "POST", "/v1/reports/july/publications", map[string]any{"fence": fence, "object_id": "visible.csv"}, "Idempotency-Key", "k1").Want(t, 201)
 	s.Do(t, "DELETE", "/v1/reports/july/objects/"+fence+"/discarded.csv", nil).Want(t, 200)
 	s.DB.Advance(t, 25*time.Hour)
-	return append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error")
+	return append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error", "FENCELINE_GC_FIRST_RUN=collect")
 }
 
 // lines are the lines of an output, sorted but for the summary, which stays last.
@@ -75,9 +75,44 @@ func TestAPassThatTheBrakeStopsSaysSo(t *testing.T) {
 	t.Parallel()
 	s := testservice.Start(t)
 	settings := leftovers(t, s, "one.csv", "two.csv", "three.csv")
-	got := fenceline(t, settings, "gc", "run", "--gc-brake-min=1", "--gc-brake-share=0.01").ends(t, 0, "held back 2", "THE BRAKE", "--gc-brake-share")
+	braked := append(settings, "FENCELINE_GC_BRAKE_MIN=1", "FENCELINE_GC_BRAKE_SHARE=0.01")
+	strict := fenceline(t, braked, "gc", "run", "--dry-run", "--strict", "--quiet")
+	if strict.Code != 9 || !strings.Contains(strict.Remark, "THE BRAKE: 2 objects would be held back") || !strings.Contains(strict.Remark, "fenceline: run 1 needs a look") {
+		t.Errorf("a strict pass that the brake stops ends with %d: %q", strict.Code, strict.Remark)
+	}
+	got := fenceline(t, braked, "gc", "run").ends(t, 0, "held back 2")
+	if !strings.Contains(got.Remark, "THE BRAKE: 2 objects are held back") || !strings.Contains(got.Remark, "fenceline gc approve 2") {
+		t.Errorf("it is not said loudly: %q", got.Remark)
+	}
 	if held := strings.Count(got.Out, "held back by the brake reports/july/1.1/"); held != 2 {
 		t.Errorf("%d objects are said to be held back, want 2: %s", held, got.Out)
+	}
+}
+
+func TestAPassOfANewInstallationOnlyReports(t *testing.T) {
+	t.Parallel()
+	s := testservice.Start(t)
+	settings, operator := append(leftovers(t, s, "left.csv"), "FENCELINE_GC_FIRST_RUN=report"), operatorSettings(s)
+	got := fenceline(t, settings, "gc", "run").ends(t, 0, "would condemn reports/july/1.1/left.csv", "run 1 (report only: nothing was changed)")
+	if !strings.Contains(got.Remark, "REPORT ONLY") || !strings.Contains(got.Remark, "fenceline gc approve 1") {
+		t.Errorf("it does not say loudly how collecting begins: %q", got.Remark)
+	}
+	fenceline(t, operator, "gc", "runs").ends(t, 0, "report only")
+	fenceline(t, operator, "gc", "approve", "1", "--yes").ends(t, 0, "run 1 was approved", "the collector may begin")
+	fenceline(t, settings, "gc", "run").ends(t, 0, "condemned reports/july/1.1/left.csv")
+}
+
+func TestAPassThatReachesItsTimeLimitSaysSo(t *testing.T) {
+	t.Parallel()
+	s := testservice.Start(t)
+	settings, p := slowly(t, leftovers(t, s, "left.csv"), s.Storage)
+	r := start(t, settings, "gc", "run", "--gc-time-limit=1h")
+	p.AwaitHeld(t)
+	s.DB.Advance(t, 2*time.Hour)
+	p.LetGo()
+	r.ends(t, 0, "TIME LIMIT", "the next one goes on")
+	if !strings.Contains(r.out(), "run 1: condemned 1") {
+		t.Errorf("the output is %q", r.out())
 	}
 }
 

@@ -56,9 +56,11 @@ type reportSettings struct {
 // collectorSettings say how the collector works.
 type collectorSettings struct {
 	GCSchedule    string        `name:"gc-schedule" default:"*/5 * * * *" env:"FENCELINE_GC_SCHEDULE" help:"When the collector runs: five cron fields, in UTC unless CRON_TZ=ZONE stands before them; @every 1h; or off."`
-	GCBrakeShare  float64       `name:"gc-brake-share" default:"0.2" env:"FENCELINE_GC_BRAKE_SHARE" help:"Greatest share of objects and of bytes, never published, that is condemned within the window. 1 releases the brake."`
+	GCBrakeShare  float64       `name:"gc-brake-share" default:"0.2" env:"FENCELINE_GC_BRAKE_SHARE" help:"Greatest share of objects and of bytes, never published, that is condemned within the window; what is due beyond it is held back until an operator approves. 1 releases the brake."`
 	GCBrakeMin    int64         `name:"gc-brake-min" default:"20" env:"FENCELINE_GC_BRAKE_MIN" help:"So many objects may be condemned within the window whatever their share."`
 	GCBrakeWindow time.Duration `name:"gc-brake-window" default:"24h" env:"FENCELINE_GC_BRAKE_WINDOW" help:"The brake's window."`
+	GCFirstRun    string        `name:"gc-first-run" default:"report" enum:"report,collect" env:"FENCELINE_GC_FIRST_RUN" help:"What passes do where nothing was collected yet: ${enum}. report: nothing but to say what they would do, until an operator approves one."`
+	GCTimeLimit   time.Duration `name:"gc-time-limit" default:"0s" env:"FENCELINE_GC_TIME_LIMIT" help:"How long one pass of the collector may take; the next one goes on. 0s: as long as it needs."`
 }
 
 // limitSettings bound what one client can ask for.

@@ -62,7 +62,7 @@ func (s retentionSettings) check(limits *limitSettings) error {
 	return asUsage(err)
 }
 
-// check refuses a brake that brakes nothing or everything, and a schedule that cannot be read.
+// check refuses a brake that brakes nothing or everything, a time limit that ends no pass, and a schedule that cannot be read.
 func (s collectorSettings) check() error {
 	var err error
 	if !(s.GCBrakeShare > 0 && s.GCBrakeShare <= 1) {
@@ -72,6 +72,9 @@ func (s collectorSettings) check() error {
 		err = errors.Join(err, fmt.Errorf("--gc-brake-min=%d must be at least 1", s.GCBrakeMin))
 	}
 	err = errors.Join(err, inBounds(period{"--gc-brake-window", s.GCBrakeWindow}))
+	if s.GCTimeLimit != 0 {
+		err = errors.Join(err, inBounds(period{"--gc-time-limit", s.GCTimeLimit}))
+	}
 	if s.GCSchedule != scheduleOff {
 		if bad := gc.ParseSchedule(s.GCSchedule); bad != nil {
 			err = errors.Join(err, fmt.Errorf("--gc-schedule: %w", bad))

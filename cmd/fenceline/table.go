@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/fenceline/fenceline/client"
 )
@@ -65,4 +66,25 @@ func publicationLine(p *client.Publication) string {
 		}
 	}
 	return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", p.Version, p.Fence, shownTime(p.PublishedAt), size, digest, strings.Join(notes, ", "))
+}
+
+// shownMoment is a time for people, and nothing where there is none.
+func shownMoment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return shownTime(*t)
+}
+
+// shownCount is a number of objects with their bytes.
+func shownCount(c client.CollectorCount) string {
+	return fmt.Sprintf("%d objects (%d bytes)", c.Objects, c.Bytes)
+}
+
+// orNothing is the text, and nothing where there is none.
+func orNothing(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }

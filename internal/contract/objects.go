@@ -225,7 +225,7 @@ func lookAtDeleted(w *Walk) {
 func lookAtObjects(w *Walk) {
 	fence := w.published("hello")
 	w.Want(w.reserve(fence, "o2", nil), 201)
-	for query, want := range map[string]int{"": 2, "?state=sealed": 1, "?state=reserved": 1, "?state=deleted": 0} {
+	for query, want := range map[string]int{"": 2, "?state=sealed": 1, "?state=reserved": 1, "?state=deleted": 0, "?object_id=o2": 1, "?object_id=o3": 0} {
 		got := w.See(w.Worker("GET", "objects"+query, nil))
 		w.Check(len(got.Items()) == want, "objects%s: %d, not %d", query, len(got.Items()), want)
 	}

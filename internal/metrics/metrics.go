@@ -43,7 +43,7 @@ func New(sources Sources) *Metrics {
 	m.declareStorage()
 	m.declareCollector()
 	m.declareProcess(sources)
-	m.registry.MustRegister(newDatabaseState(sources.State))
+	m.registry.MustRegister(newDatabaseState(sources.State), newBacklog(sources.Backlog))
 	return m
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,9 @@ func declare(t testing.TB, state func(context.Context) (metrics.State, error)) *
 	none := func() int { return 0 }
 	return metrics.New(metrics.Sources{
 		Version: "v1.2.3", Pool: pool.Stat, WaitingForLeases: none, WaitingForChanges: none, State: state,
+		Backlog: func(context.Context) (metrics.Backlog, error) {
+			return metrics.Backlog{Overdue: map[time.Duration]int64{0: 0}}, nil
+		},
 	})
 }
 
@@ -133,19 +137,67 @@ func TestWhatTheDatabaseWouldTellIsAbsentWhileItDoesNotAnswer(t *testing.T) {
 	}
 }
 
+func TestWhatIsLeftToDoIsToldApartFromWhetherTheDatabaseIsUp(t *testing.T) {
+	t.Parallel()
+	pool := testdb.Open(t, database.Config{URL: "postgres://127.0.0.1:1/nowhere"})
+	none := func() int { return 0 }
+	sources := metrics.Sources{Pool: pool.Stat, WaitingForLeases: none, WaitingForChanges: none, State: whole}
+	sources.Backlog = func(context.Context) (metrics.Backlog, error) { return metrics.Backlog{}, errors.New("it takes too long") }
+	for name, want := range map[string]int{"fenceline_database_up": 1, "fenceline_collector_stuck_objects": 0, "fenceline_collector_overdue_objects": 0} {
+		if got, err := testutil.GatherAndCount(metrics.New(sources).Registry(), name); got != want || err != nil {
+			t.Errorf("%s: %d series, %v, want %d", name, got, err, want)
+		}
+	}
+	sources.Backlog = func(context.Context) (metrics.Backlog, error) {
+		return metrics.Backlog{
+			ReportOnly: true, HeldBack: 7, Stuck: 3, Oldest: 90 * time.Minute,
+			Overdue: map[time.Duration]int64{0: 9, time.Hour: 4, 7 * 24 * time.Hour: 0},
+		}, nil
+	}
+	const want = `
+		# HELP fenceline_collector_overdue_objects Objects that should have gone longer ago than that, and are still there.
+		# TYPE fenceline_collector_overdue_objects gauge
+		fenceline_collector_overdue_objects{older_than="0h"} 9
+		fenceline_collector_overdue_objects{older_than="168h"} 0
+		fenceline_collector_overdue_objects{older_than="1h"} 4
+		# HELP fenceline_collector_oldest_overdue_seconds How long ago the first of the objects that are still there should have gone; 0 if there is none.
+		# TYPE fenceline_collector_oldest_overdue_seconds gauge
+		fenceline_collector_oldest_overdue_seconds 5400
+		# HELP fenceline_collector_held_back_objects Objects that the collector's brake holds back until an operator approves.
+		# TYPE fenceline_collector_held_back_objects gauge
+		fenceline_collector_held_back_objects 7
+		# HELP fenceline_collector_report_only 1 while the collector of a new installation only reports what it would do, until an operator approves.
+		# TYPE fenceline_collector_report_only gauge
+		fenceline_collector_report_only 1
+		# HELP fenceline_collector_stuck_objects Condemned objects that could not be deleted in ten attempts and more.
+		# TYPE fenceline_collector_stuck_objects gauge
+		fenceline_collector_stuck_objects 3
+	`
+	if err := testutil.GatherAndCompare(metrics.New(sources).Registry(), strings.NewReader(want), "fenceline_collector_overdue_objects",
+		"fenceline_collector_oldest_overdue_seconds", "fenceline_collector_held_back_objects", "fenceline_collector_report_only",
+		"fenceline_collector_stuck_objects"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestScrapesAtTheSameTimeAskTheDatabaseOnce(t *testing.T) {
 	t.Parallel()
 	pool := testdb.Open(t, database.Config{URL: "postgres://127.0.0.1:1/nowhere"})
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		answer := make(chan struct{})
 		none := func() int { return 0 }
 		m := metrics.New(metrics.Sources{
 			Pool: pool.Stat, WaitingForLeases: none, WaitingForChanges: none,
 			State: func(ctx context.Context) (metrics.State, error) {
-				asked++
+				asked.Add(1)
 				<-answer
 				return whole(ctx)
+			},
+			Backlog: func(context.Context) (metrics.Backlog, error) {
+				asked.Add(1)
+				<-answer
+				return metrics.Backlog{}, nil
 			},
 		})
 		var all sync.WaitGroup
@@ -159,8 +211,8 @@ func TestScrapesAtTheSameTimeAskTheDatabaseOnce(t *testing.T) {
 		synctest.Wait() // all of them wait for the database
 		close(answer)
 		all.Wait()
-		if asked != 1 {
-			t.Errorf("8 scrapes asked the database %d times", asked)
+		if asked := asked.Load(); asked != 2 {
+			t.Errorf("8 scrapes asked the database %d times, want once for how it stands and once for what is left to do", asked)
 		}
 	})
 }

@@ -17,8 +17,9 @@ type Sources struct {
 	// How many requests wait in this process.
 	WaitingForLeases, WaitingForChanges func() int
 
-	// State asks the database. Scrapes at the same time share one answer.
-	State func(context.Context) (State, error)
+	// State asks the database, and Backlog what the collector has not done. Scrapes at the same time share one answer of each.
+	State   func(context.Context) (State, error)
+	Backlog func(context.Context) (Backlog, error)
 }
 
 // State is what the database tells, whichever instance brought it about.

@@ -46,13 +46,13 @@ const actionDeleted = "deleted"
 // declareCollector declares what is known of the passes that this process runs.
 func (m *Metrics) declareCollector() {
 	m.collected = m.counters("fenceline_collector_objects_total",
-		"Objects that passes of this process handled; dry runs do not count. What the brake holds back, what is put off and what could not be deleted counts anew in each pass.",
+		"Objects that passes of this process handled; dry runs do not count. What is put off and what could not be deleted counts anew in each pass.",
 		"action", "condemned", "put_off", "braked", actionDeleted, "delete_failed")
 	m.collectedBytes = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fenceline_collector_deleted_bytes_total",
 		Help: "Bytes of the objects that passes of this process deleted.",
 	})
 	m.passes = m.counters("fenceline_collector_passes_total",
-		"Passes of this process that have ended; dry runs do not count.", "outcome", "completed", "failed", "paused")
+		"Passes of this process that have ended; dry runs do not count.", "outcome", "completed", "failed", "paused", "time_limit")
 	m.registry.MustRegister(m.collectedBytes)
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"github.com/fenceline/fenceline/internal/metrics"
 )
@@ -14,6 +15,7 @@ func (s *Service) measured() metrics.Sources {
 		WaitingForLeases:  func() int { return s.Leases.Waiting() },
 		WaitingForChanges: func() int { return s.Catalog.Watching() },
 		State:             s.state,
+		Backlog:           s.backlog,
 	}
 }
 
@@ -35,4 +37,23 @@ func (s *Service) state(ctx context.Context) (metrics.State, error) {
 		EpochVerified: epoch.Verified, LastSuccess: collecting.LastSuccess, Collecting: collecting.Running,
 		Paused: collecting.Paused, Frozen: len(frozen),
 	}, nil
+}
+
+// backlog asks the database what the collector has not done. Error: database.ErrUnavailable.
+func (s *Service) backlog(ctx context.Context) (metrics.Backlog, error) {
+	standing, err := s.Collector.Standing(ctx)
+	if err != nil {
+		return metrics.Backlog{}, err
+	}
+	b := metrics.Backlog{
+		ReportOnly: standing.ReportOnly, Stuck: standing.Stuck, Oldest: standing.Overdue.Oldest,
+		Overdue: map[time.Duration]int64{0: standing.Overdue.Objects},
+	}
+	for _, h := range standing.HeldBack {
+		b.HeldBack += h.Objects
+	}
+	for _, a := range standing.Overdue.ByAge {
+		b.Overdue[a.OlderThan] = a.Objects
+	}
+	return b, nil
 }

@@ -82,5 +82,6 @@ func (p Periods) Variables() []string {
 		variable("GC_BRAKE_WINDOW", p.BrakeWindow),
 		variable("REQUEST_TIMEOUT", p.RequestTimeout),
 		"FENCELINE_GC_SCHEDULE=@every " + p.GCInterval.String(),
+		"FENCELINE_GC_FIRST_RUN=collect", // nobody is there to approve it
 	}
 }

@@ -30,7 +30,8 @@ func New(t testing.TB) *metrics.Metrics {
 	none := func() int { return 0 }
 	return metrics.New(metrics.Sources{
 		Version: "test", Pool: pool.Stat, WaitingForLeases: none, WaitingForChanges: none,
-		State: func(context.Context) (metrics.State, error) { return metrics.State{}, nil },
+		State:   func(context.Context) (metrics.State, error) { return metrics.State{}, nil },
+		Backlog: func(context.Context) (metrics.Backlog, error) { return metrics.Backlog{}, nil },
 	})
 }
 

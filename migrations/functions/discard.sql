@@ -36,7 +36,7 @@ BEGIN
         status := 'discarded';
         state := o.state;
         IF o.state IN ('reserved', 'sealed') THEN
-            PERFORM condemn_object(o, 'discarded', p_grace_ms, v_now);
+            PERFORM condemn_objects(ARRAY[o], ARRAY['discarded'], p_grace_ms, v_now);
             state := 'condemned';
         END IF;
     END IF;

@@ -39,7 +39,7 @@ BEGIN
         UPDATE publication
         SET erased_at = v_now, erased_by = p_by, erase_reason = p_reason
         WHERE (report_id, object_epoch, object_counter, object_id) = (p_report, p.object_epoch, p.object_counter, p.object_id);
-        PERFORM condemn_object(o, 'erased', p_grace_ms, v_now);
+        PERFORM condemn_objects(ARRAY[o], ARRAY['erased'], p_grace_ms, v_now);
     END IF;
     RETURN NEXT;
 END
