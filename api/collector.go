@@ -82,7 +82,7 @@ func viewRun(r gc.Record) runView {
 		FinishedAt: r.FinishedAt, Phase: r.Phase, Outcome: r.Outcome, Error: r.Error,
 		Condemned: count{r.Condemned, r.CondemnedBytes}, PutOff: r.PutOff, Braked: count{r.Braked, r.BrakedBytes},
 		Deleted: count{r.Deleted, r.DeletedBytes}, DeleteFailed: r.DeleteFailed, Forgotten: r.Forgotten,
-		Brake: brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
+		Brake:      brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
 		ReportOnly: r.ReportOnly, ApprovedAt: r.ApprovedAt, ApprovedBy: r.ApprovedBy, ByReason: r.ByReason, Errors: r.Errors,
 	}
 	if p := r.Progress(); p != nil {

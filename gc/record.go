@@ -127,4 +127,3 @@ func (c *Collector) Records(ctx context.Context, before int64, limit int) ([]Rec
 	}
 	return runs, nil
 }
-

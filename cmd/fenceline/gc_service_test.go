@@ -26,7 +26,7 @@ func leftovers(t *testing.T, s *testservice.Service, unpublished ...string) []st
 	s.Do(t, "POST", "/v1/reports/july/publications", map[string]any{"fence": fence, "object_id": "visible.csv"}, "Idempotency-Key", "k1").Want(t, 201)
 	s.Do(t, "DELETE", "/v1/reports/july/objects/"+fence+"/discarded.csv", nil).Want(t, 200)
 	s.DB.Advance(t, 25*time.Hour)
-	return append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error")
+	return append(storageSettings(s.Storage), "FENCELINE_DATABASE_URL="+s.DB.URL, "FENCELINE_LOG_LEVEL=error", "FENCELINE_GC_FIRST_RUN=collect")
 }
 
 // lines are the lines of an output, sorted but for the summary, which stays last.
