@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fenceline/fenceline/catalog"
-	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/schedule"
 )
 
 // longestPeriod is the longest that a period may be set to: whatever is longer is a slip of the hand.
@@ -73,7 +73,7 @@ func (s collectorSettings) check() error {
 	}
 	err = errors.Join(err, inBounds(period{"--gc-brake-window", s.GCBrakeWindow}))
 	if s.GCSchedule != scheduleOff {
-		if bad := gc.ParseSchedule(s.GCSchedule); bad != nil {
+		if bad := schedule.Parse(s.GCSchedule); bad != nil {
 			err = errors.Join(err, fmt.Errorf("--gc-schedule: %w", bad))
 		}
 	}

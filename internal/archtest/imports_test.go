@@ -76,7 +76,7 @@ func TestEachPartIsKnownToOnePackageAlone(t *testing.T) {
 		{"github.com/aws/smithy-go", []string{"staging", "cmd"}, true},
 		{"github.com/labstack/echo", []string{"api"}, false},
 		{"github.com/pressly/goose", []string{"migrations"}, false},
-		{"github.com/robfig/cron", []string{"gc"}, false},
+		{"github.com/robfig/cron", []string{"internal/schedule"}, false},
 		{"github.com/alecthomas/kong", []string{"cmd"}, false},
 		{"github.com/prometheus", []string{"internal/metrics", "tools"}, true},
 	} {

@@ -20,6 +20,7 @@ import (
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
 	"github.com/fenceline/fenceline/internal/metrics"
+	"github.com/fenceline/fenceline/internal/schedule"
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/migrations"
 	"github.com/fenceline/fenceline/staging"
@@ -68,7 +69,7 @@ type Service struct {
 // the service.
 func Open(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Collector.Schedule != "" {
-		if err := gc.ParseSchedule(cfg.Collector.Schedule); err != nil {
+		if err := schedule.Parse(cfg.Collector.Schedule); err != nil {
 			return nil, err
 		}
 	}
