@@ -48,7 +48,10 @@ func Owned(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
 		return fmt.Errorf("look whose the bucket is: %w", err)
 	}
 	owner, err := b.owner(ctx, key)
-	if err == nil && owner != id {
+	switch {
+	case errors.Is(err, ErrNoBytes):
+		err = fmt.Errorf("nothing in it says that it is this catalog's: %w", err)
+	case err == nil && owner != id:
 		err = foreign(key, owner, id)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/client"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/staging"
 )
 
 // The exit codes. Scripts branch on them, so they never change their meaning.
@@ -22,6 +23,7 @@ const (
 	exitNotFound    = 6
 	exitUnavailable = 7
 	exitLeaseLost   = 8
+	exitFaults      = 9
 	exitInterrupted = 130
 )
 
@@ -43,8 +45,11 @@ func exitMeanings() []exitMeaning {
 		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
 		{exitConflict, "another version, id or idempotency key than expected", []error{client.ErrVersionConflict, client.ErrConflict}},
 		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
-		{exitUnavailable, "service or database away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable}},
+		{exitUnavailable, "service, database or storage away, or the outcome is unknown", []error{
+			client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable, staging.ErrStorageUnavailable,
+		}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
+		{exitFaults, "the verification found something that is not as it was published", []error{errFaults}},
 		{exitInterrupted, "interrupted by a signal", nil},
 	}
 }

@@ -61,6 +61,12 @@ type collectorSettings struct {
 	GCBrakeWindow time.Duration `name:"gc-brake-window" default:"24h" env:"FENCELINE_GC_BRAKE_WINDOW" help:"The brake's window."`
 }
 
+// verifySettings say how fast the bytes of what is shown are looked at.
+type verifySettings struct {
+	VerifyConcurrency int     `default:"8" env:"FENCELINE_VERIFY_CONCURRENCY" help:"How many objects are verified side by side: 1 to 1000."`
+	VerifyPace        float64 `default:"0" env:"FENCELINE_VERIFY_PACE" aliases:"pace" help:"Greatest number of objects a second that are verified. 0: as many as the storage answers for."`
+}
+
 // limitSettings bound what one client can ask for.
 type limitSettings struct {
 	LeaseTTLMax     time.Duration `name:"lease-ttl-max" default:"24h" env:"FENCELINE_LEASE_TTL_MAX" help:"The longest lease."`

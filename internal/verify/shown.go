@@ -76,7 +76,7 @@ const selectShown = `
 
 // page reads the objects after a place and below the end of a range of reports, shown or not.
 func (v *Verifier) page(ctx context.Context, after place, below string, limit int) ([]row, error) {
-	var query = fmt.Sprintf(selectShown, `(report_id, fence_epoch, fence_counter, object_id) > (@report, @epoch, @counter, @object)
+	query := fmt.Sprintf(selectShown, `(report_id, fence_epoch, fence_counter, object_id) > (@report, @epoch, @counter, @object)
 		  AND (@below = '' OR report_id < @below)`)
 	rows, err := database.Rows[row](ctx, v.pool, query, pgx.NamedArgs{
 		"report": after.Report, "epoch": after.Epoch, "counter": after.Counter, "object": after.Object,
@@ -90,7 +90,7 @@ func (v *Verifier) page(ctx context.Context, after place, below string, limit in
 
 // again tells whether an object is still shown.
 func (v *Verifier) again(ctx context.Context, name fencing.ObjectName) (shown bool, err error) {
-	var query = fmt.Sprintf(selectShown, `(report_id, fence_epoch, fence_counter, object_id) = (@report, @epoch, @counter, @object)`)
+	query := fmt.Sprintf(selectShown, `(report_id, fence_epoch, fence_counter, object_id) = (@report, @epoch, @counter, @object)`)
 	at := placeOf(name)
 	got, found, err := database.Row[row](ctx, v.pool, query, pgx.NamedArgs{
 		"report": at.Report, "epoch": at.Epoch, "counter": at.Counter, "object": at.Object, "limit": 1, "most": mostVersions,
