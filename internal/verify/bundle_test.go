@@ -202,21 +202,6 @@ func (a *asked) note(r *http.Request) (n int) {
 	return n
 }
 
-// wantOnce fails the test unless so many objects were asked for, each of them once.
-func (a *asked) wantOnce(t testing.TB, objects int) {
-	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.times) != objects {
-		t.Errorf("%d objects were asked for, want %d", len(a.times), objects)
-	}
-	for request, times := range a.times {
-		if times != 1 {
-			t.Errorf("%s came %d times", request, times)
-		}
-	}
-}
-
 func sum(body string) string {
 	s := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(s[:])
