@@ -15,7 +15,7 @@ import (
 // may pass is decided before anything is looked up.
 func address(r api.Route, report string) string {
 	return strings.NewReplacer(
-		":report", report, ":lease_id", "a7", ":fence", "1.1", ":object_id", "o", ":version", "1", ":run_id", "1", ":asset", "swagger-ui.css",
+		":report", report, ":lease_id", "a7", ":fence", "1.1", ":object_id", "o", ":version", "1", ":run_id", "1", ":verification_id", "1", ":asset", "swagger-ui.css",
 	).Replace(r.Path)
 }
 

@@ -203,6 +203,7 @@ func TestADatabaseThatOnlyReadsChangesNothingAndStillAnswersReaders(t *testing.T
 		"PUT " + july + "/leases/b9":     {"holder": "w", "ttl_ms": 1000},
 		"POST " + july + "/publications": {"fence": fence, "withdraw": true},
 		"POST /v1/gc/runs":               {},
+		"POST /v1/verifications":         {},
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		equal(t, w.Do(t, method, path, body, anyRequest...).Refused(t, 503, "unavailable"), doc{"outcome": "not_applied"})
@@ -219,6 +220,7 @@ func TestAFaultInsideIs500AndShowsNothingOfIt(t *testing.T) {
 	fence := w.published(t, "july", "hello", nil)
 	for _, table := range []string{
 		"report", "publication", "lease", "object", "epoch", "gc_run", "gc_ledger", "gc_pause", "refusal", "frozen_reports", "service_default",
+		"verify_run", "verify_finding",
 	} {
 		w.DB.Exec(t, "ALTER TABLE "+table+" RENAME TO lost_"+table)
 	}

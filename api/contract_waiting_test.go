@@ -296,7 +296,7 @@ func TestThoseWhoWaitAreLetGoWhenTheServiceShutsDown(t *testing.T) {
 	w := begin(t)
 	w.published(t, "july", "hello", nil)
 	r := serve(t, api.Config{
-		Leases: w.Leases, Objects: w.Objects, Catalog: w.Catalog, Collector: w.Collector, Authenticate: w.Keys.Authenticate,
+		Leases: w.Leases, Objects: w.Objects, Catalog: w.Catalog, Collector: w.Collector, Verifier: w.Verifier, Authenticate: w.Keys.Authenticate,
 		Log: w.log.logger(),
 	})
 	stopping := *w.Service

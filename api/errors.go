@@ -14,6 +14,7 @@ import (
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/internal/verify"
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -81,6 +82,9 @@ func rules() []rule {
 		{is: gc.ErrPaused, status: http.StatusConflict, code: "paused", detail: "The collector is paused: POST /v1/gc/resume lets it go on."},
 		{is: gc.ErrRunNotFound, status: http.StatusNotFound, code: "run_not_found", detail: "There is no such run of the collector, or its record was forgotten."},
 		{is: gc.ErrNothingHeldBack, status: http.StatusConflict, code: "nothing_held_back", detail: "The run holds nothing back, so that there is nothing to approve."},
+
+		{is: verify.ErrAlreadyRunning, status: http.StatusConflict, code: "already_running", detail: "A verification of this kind is under way.", fill: runUnderWay},
+		{is: verify.ErrNotFound, status: http.StatusNotFound, code: "verification_not_found", detail: "There is no such verification, or its record was forgotten."},
 
 		{is: database.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The database cannot decide at the moment.", fill: knownOutcome},
 		{is: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The work took longer than the service allows for one request.", fill: retrySoon},
@@ -180,6 +184,9 @@ func withdrawal(err error, p *problem) {
 
 func runUnderWay(err error, p *problem) {
 	if e, ok := errors.AsType[*gc.AlreadyRunningError](err); ok {
+		p.with("run_id", e.RunID)
+	}
+	if e, ok := errors.AsType[*verify.AlreadyRunningError](err); ok {
 		p.with("run_id", e.RunID)
 	}
 }

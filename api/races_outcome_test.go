@@ -119,6 +119,7 @@ var mutations = []struct {
 	{"POST", "/v1/reports/july/publications", map[string]any{"fence": "1.1", "object_id": "a7"}},
 	{"POST", "/v1/reports/july/publications", map[string]any{"fence": "1.1", "withdraw": true}},
 	{"POST", "/v1/gc/runs", map[string]any{"dry_run": true}},
+	{"POST", "/v1/verifications", nil},
 }
 
 // unwatched is a service that does not verify a new identity by itself.
@@ -134,7 +135,7 @@ func unwatched(t *testing.T) arena {
 	t.Cleanup(opened.Close)
 	s.Service = opened
 	server := httptest.NewServer(api.New(api.Config{
-		Leases: s.Leases, Objects: s.Objects, Catalog: s.Catalog, Collector: s.Collector,
+		Leases: s.Leases, Objects: s.Objects, Catalog: s.Catalog, Collector: s.Collector, Verifier: s.Verifier,
 		Authenticate: s.Keys.Authenticate, Log: slog.New(slog.DiscardHandler),
 	}))
 	t.Cleanup(server.Close)

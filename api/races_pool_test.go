@@ -85,7 +85,7 @@ func (a arena) collectOnce(t *testing.T) {
 // lookAtEverything reads what a console reads.
 func (a arena) lookAtEverything(t *testing.T) {
 	t.Helper()
-	for _, path := range []string{"/v1/status", "/v1/reports", "/v1/gc/runs", "/readyz"} {
+	for _, path := range []string{"/v1/status", "/v1/reports", "/v1/gc/runs", "/v1/verifications", "/readyz"} {
 		a.Do(t, "GET", path, nil).Want(t, 200)
 	}
 }

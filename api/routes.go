@@ -63,6 +63,11 @@ func (s *Server) domainRoutes() []route {
 		{Method: http.MethodPost, Path: "/v1/gc/runs/:run_id/approve", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.approveRun},
 		{Method: http.MethodGet, Path: "/v1/gc/runs/:run_id/objects", Role: RoleOperator, Query: pageQuery("action"), Handler: s.listRunObjects},
 
+		{Method: http.MethodPost, Path: "/v1/verifications", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.startVerification},
+		{Method: http.MethodGet, Path: "/v1/verifications", Role: RoleOperator, Query: pageQuery(), Handler: s.listVerifications},
+		{Method: http.MethodGet, Path: "/v1/verifications/:verification_id", Role: RoleOperator, Handler: s.getVerification},
+		{Method: http.MethodGet, Path: "/v1/verifications/:verification_id/findings", Role: RoleOperator, Query: pageQuery(), Handler: s.listFindings},
+
 		{Method: http.MethodGet, Path: "/v1/epoch", Role: RoleOperator, Handler: s.getEpoch},
 		{Method: http.MethodPost, Path: "/v1/epoch", Role: RoleOperator, Whole: true, Mutates: true, Handler: s.advanceEpoch},
 		{Method: http.MethodGet, Path: "/v1/status", Role: RoleOperator, Handler: s.getStatus},

@@ -16,6 +16,7 @@ import (
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/metrics"
+	"github.com/fenceline/fenceline/internal/verify"
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -35,6 +36,7 @@ type Config struct {
 	Objects   *staging.Area
 	Catalog   *catalog.Catalog
 	Collector *gc.Collector
+	Verifier  *verify.Verifier
 
 	// LongestLease is the longest ttl of a lease. Default 24 h.
 	LongestLease time.Duration

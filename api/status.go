@@ -6,7 +6,23 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/fenceline/fenceline/catalog"
+	"github.com/fenceline/fenceline/internal/verify"
 )
+
+// frozenUnder are the freezes that a key may know of: it learns nothing of reports that are not its own.
+func frozenUnder(key Key, frozen []catalog.Frozen) []catalog.Frozen {
+	return slices.DeleteFunc(frozen, func(f catalog.Frozen) bool { return !key.Pattern.Contains(Pattern(f.Pattern)) })
+}
+
+// verifierWarnings says what verifications have found that should be looked at.
+func verifierWarnings(s verify.Situation) []string {
+	if s.Faults == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d objects that are shown are not in the storage as they were published: see /v1/verifications", s.Faults)}
+}
 
 // getStatus tells an operator what this instance is and whether something needs a look.
 func (s *Server) getStatus(c echo.Context) error {
@@ -27,6 +43,10 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	verifying, err := s.cfg.Verifier.Situation(ctx)
+	if err != nil {
+		return err
+	}
 	own, err := s.cfg.Catalog.HasDefaults(ctx)
 	if err != nil {
 		return err
@@ -38,11 +58,12 @@ func (s *Server) getStatus(c echo.Context) error {
 		LastRun   *runView      `json:"last_gc_run"`
 		Paused    *time.Time    `json:"gc_paused_since"`
 		Collector collectorView `json:"collector"`
+		Verify    verifyingView `json:"verify"`
 		Frozen    []string      `json:"frozen"`
 		Warnings  []string      `json:"warnings"`
 	}{
 		Version: s.cfg.Version, Epoch: epochView(e), Checks: s.checkAll(ctx), LastRun: last, Paused: paused,
-		Collector: standing, Frozen: []string{},
+		Collector: standing, Verify: verifyingView(verifying), Frozen: []string{},
 		Warnings: slices.Clone(s.cfg.Warnings),
 	}
 	if !e.Verified {
@@ -54,13 +75,10 @@ func (s *Server) getStatus(c echo.Context) error {
 	if paused != nil {
 		status.Warnings = append(status.Warnings, "the collector is paused, by "+by)
 	}
-	for _, f := range frozen {
-		if !keyOf(c).Pattern.Contains(Pattern(f.Pattern)) {
-			continue // a key learns nothing of reports that are not its own
-		}
+	for _, f := range frozenUnder(keyOf(c), frozen) {
 		status.Frozen = append(status.Frozen, f.Pattern)
 		status.Warnings = append(status.Warnings, "reports are frozen: "+f.Pattern+", by "+f.FrozenBy)
 	}
-	status.Warnings = append(status.Warnings, collectorWarnings...)
+	status.Warnings = slices.Concat(status.Warnings, collectorWarnings, verifierWarnings(verifying))
 	return writeJSON(c, http.StatusOK, status)
 }

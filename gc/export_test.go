@@ -11,5 +11,5 @@ func (c *Collector) Next(ctx context.Context, after time.Time) (time.Time, error
 	if err != nil {
 		return time.Time{}, err
 	}
-	return scheduled.Entries()[0].Schedule.Next(after.In(scheduled.Location())), nil
+	return scheduled.Next(after), nil
 }

@@ -8,17 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/robfig/cron/v3"
+	"github.com/fenceline/fenceline/internal/schedule"
 )
-
-// ParseSchedule checks a schedule: five cron fields, which are read in UTC unless a zone stands before them
-// ("CRON_TZ=Europe/Berlin 0 3 * * *"), or "@every 1h".
-func ParseSchedule(text string) error {
-	if _, err := cron.ParseStandard(text); err != nil {
-		return fmt.Errorf("schedule %q: %w", text, err)
-	}
-	return nil
-}
 
 // Serve runs the passes that are due by the schedule, and those that Trigger begins, until ctx ends; it
 // returns when the last of them has stopped.
@@ -31,8 +22,7 @@ func (c *Collector) Serve(ctx context.Context) error {
 		return err
 	}
 	scheduled.Start()
-	defer func() { <-scheduled.Stop().Done() }()
-	recovered := cron.NewChain(cron.Recover(cronLog{c.log}))
+	defer scheduled.Stop()
 
 	for {
 		select {
@@ -40,25 +30,14 @@ func (c *Collector) Serve(ctx context.Context) error {
 			c.giveBack(ctx)
 			return nil
 		case pass := <-c.begun:
-			passes.Go(recovered.Then(cron.FuncJob(func() { c.run(ctx, pass) })).Run)
+			passes.Go(schedule.Recovered(c.log, func() { c.run(ctx, pass) }))
 		}
 	}
 }
 
-// scheduler makes what begins the passes that are due by the schedule, in UTC; it is not started.
-func (c *Collector) scheduler(ctx context.Context) (*cron.Cron, error) {
-	log := cronLog{c.log}
-	scheduled := cron.New(cron.WithLocation(time.UTC), cron.WithLogger(log), cron.WithChain(
-		// The panic is caught inside: if it passed through SkipIfStillRunning, every later run would be
-		// skipped as if this one still ran.
-		cron.SkipIfStillRunning(log), cron.Recover(log)))
-	if c.cfg.Schedule == "" {
-		return scheduled, nil
-	}
-	if _, err := scheduled.AddFunc(c.cfg.Schedule, func() { c.runDue(ctx) }); err != nil {
-		return nil, fmt.Errorf("schedule %q: %w", c.cfg.Schedule, err)
-	}
-	return scheduled, nil
+// scheduler makes what begins the passes that are due by the schedule; it is not started.
+func (c *Collector) scheduler(ctx context.Context) (*schedule.Schedule, error) {
+	return schedule.New(c.cfg.Schedule, c.log, func() { c.runDue(ctx) })
 }
 
 // giveBack ends a pass that was triggered and has not been run, so that it does not keep others from beginning.
@@ -148,15 +127,4 @@ func (c *Collector) logRun(ctx context.Context, run Record) {
 		c.log.WarnContext(ctx, "the collector's brake has tripped: objects are held back until an operator approves the run",
 			"run", run.RunID, "objects", run.Braked, "bytes", run.BrakedBytes)
 	}
-}
-
-// cronLog passes on what the scheduler says.
-type cronLog struct{ log *slog.Logger }
-
-// Info implements cron.Logger. What the scheduler does is of interest to those who debug it.
-func (l cronLog) Info(msg string, keysAndValues ...any) { l.log.Debug("cron: "+msg, keysAndValues...) }
-
-// Error implements cron.Logger.
-func (l cronLog) Error(err error, msg string, keysAndValues ...any) {
-	l.log.Error("cron: "+msg, append([]any{"error", err}, keysAndValues...)...)
 }

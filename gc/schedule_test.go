@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/schedule"
 	"github.com/fenceline/fenceline/internal/testdb"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -133,7 +134,7 @@ func TestABadScheduleIsAnError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, text := range []string{"nonsense", "* * * *", "61 * * * *", "@every", "@every soon", "@never", "* * * * * *"} {
-		if gc.ParseSchedule(text) == nil {
+		if schedule.Parse(text) == nil {
 			t.Errorf("%q was parsed", text)
 		}
 		err := b.collector(func(cfg *gc.Config) { cfg.Schedule = text }).Serve(t.Context())
@@ -142,7 +143,7 @@ func TestABadScheduleIsAnError(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"*/5 * * * *", "@every 1s", "@hourly", "30 2 * * 0"} {
-		must(t, "parse "+text, gc.ParseSchedule(text))
+		must(t, "parse "+text, schedule.Parse(text))
 	}
 }
 

@@ -177,7 +177,7 @@ func calledByGo(t testing.TB) map[string]bool {
 	t.Helper()
 	call := regexp.MustCompile(`\b([a-z_]+)\(`)
 	called := map[string]bool{}
-	for _, folder := range []string{"../lease", "../staging", "../catalog", "../gc", "../api", "../internal/database"} {
+	for _, folder := range []string{"../lease", "../staging", "../catalog", "../gc", "../api", "../internal/database", "../internal/verify"} {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

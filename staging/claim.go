@@ -28,19 +28,47 @@ var ErrSecondBucket = errors.New("the catalog's objects are in another bucket: a
 // object "<prefix>owner" says whose it is, and the catalog knows which bucket it has. Nothing overrides it. Errors:
 // ErrForeignBucket, ErrSecondBucket, ErrStorageUnavailable, database.ErrUnavailable.
 func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
+	id, err := deployment(ctx, pool)
+	if err == nil {
+		err = b.claim(ctx, pool, id)
+	}
+	if err != nil {
+		return fmt.Errorf("claim the bucket: %w", err)
+	}
+	return nil
+}
+
+// Owned tells whether the bucket, under its prefix, says that it is that of the catalog in the database of pool; it changes
+// nothing. Errors: ErrForeignBucket, ErrNoBytes (it says nothing of any catalog), ErrStorageUnavailable,
+// database.ErrUnavailable.
+func Owned(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
+	key := b.prefix + "owner"
+	id, err := deployment(ctx, pool)
+	if err != nil {
+		return fmt.Errorf("look whose the bucket is: %w", err)
+	}
+	owner, err := b.owner(ctx, key)
+	switch {
+	case errors.Is(err, ErrNoBytes):
+		err = fmt.Errorf("nothing in it says that it is this catalog's: %w", err)
+	case err == nil && owner != id:
+		err = foreign(key, owner, id)
+	}
+	if err != nil {
+		return fmt.Errorf("look whose the bucket is: %w", err)
+	}
+	return nil
+}
+
+// deployment is the id of the catalog.
+func deployment(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	const query = `SELECT deployment_id::text AS id FROM deployment`
 	type row struct{ ID string }
 	catalog, found, err := database.Row[row](ctx, pool, query, nil)
 	if err == nil && !found {
 		err = errors.New("the catalog has no id")
 	}
-	if err == nil {
-		err = b.claim(ctx, pool, catalog.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("claim the bucket: %w", err)
-	}
-	return nil
+	return catalog.ID, err
 }
 
 func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/fenceline/fenceline/client"
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/staging"
 )
 
 // The exit codes. Scripts branch on them, so they never change their meaning.
@@ -45,9 +46,11 @@ func exitMeanings() []exitMeaning {
 		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
 		{exitConflict, "another version, id or idempotency key than expected; or the collector is at work, or paused", []error{client.ErrVersionConflict, client.ErrConflict, gc.ErrAlreadyRunning, gc.ErrPaused}},
 		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
-		{exitUnavailable, "service or database away, or the outcome is unknown", []error{client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable}},
+		{exitUnavailable, "service, database or storage away, or the outcome is unknown", []error{
+			client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable, staging.ErrStorageUnavailable,
+		}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
-		{exitAttention, "done, and something needs a look (gc run --strict)", nil},
+		{exitAttention, "done, and something needs a look (gc run --strict, verify)", []error{errFaults}},
 		{exitInterrupted, "interrupted by a signal", nil},
 	}
 }

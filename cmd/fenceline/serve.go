@@ -9,6 +9,7 @@ import (
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/service"
+	"github.com/fenceline/fenceline/internal/verify"
 	"github.com/fenceline/fenceline/migrations"
 	"github.com/fenceline/fenceline/staging"
 )
@@ -21,9 +22,11 @@ type serveCmd struct {
 	retentionSettings
 	reportSettings
 	collectorSettings
+	verifySettings
 	limitSettings
 	logSettings
 
+	VerifySchedule     string `default:"17 3 * * *" env:"FENCELINE_VERIFY_SCHEDULE" help:"When it is verified that the bytes of what is shown are there: as --gc-schedule. They are not read."`
 	Listen             string `default:"127.0.0.1:8080" env:"FENCELINE_LISTEN" help:"TCP address to listen on."`
 	Metrics            bool   `env:"FENCELINE_METRICS" help:"Serve /metrics, open to all who reach the port."`
 	Migrate            bool   `env:"FENCELINE_MIGRATE" help:"Bring the schema up before serving."`
@@ -36,6 +39,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	for _, check := range []func() error{
 		func() error { return c.retentionSettings.check(&c.limitSettings) },
 		c.collectorSettings.check,
+		c.verifySettings.check,
 		c.poolSettings.check,
 		c.reportSettings.check,
 		func() error { return c.check(ctx) },
@@ -66,6 +70,10 @@ func (c *serveCmd) config() service.Config {
 	if c.GCSchedule != scheduleOff {
 		collector.Schedule = c.GCSchedule
 	}
+	verifier := c.verifySettings.config()
+	if c.VerifySchedule != scheduleOff {
+		verifier.Schedule = c.VerifySchedule
+	}
 	return service.Config{
 		Listen:    c.Listen,
 		Database:  c.databaseSettings.config(c.poolSettings),
@@ -73,6 +81,7 @@ func (c *serveCmd) config() service.Config {
 		Objects:   c.retentionSettings.objects(c.S3Prefix),
 		Catalog:   c.retentionSettings.catalog(c.reportSettings),
 		Collector: collector,
+		Verifier:  verifier,
 		API: api.Config{
 			RequestTimeout: c.RequestTimeout, ShutdownTimeout: c.ShutdownTimeout,
 			LongestLease: c.LeaseTTLMax, Version: programVersion(),
@@ -99,6 +108,10 @@ func (s retentionSettings) objects(prefix string) staging.Config {
 		Prefix: prefix, UploadURLLife: s.UploadURLLife, DownloadURLLife: s.DownloadURLLife,
 		Retention: s.RetentionStaged, PurgeGrace: s.PurgeGrace,
 	}
+}
+
+func (s verifySettings) config() verify.Config {
+	return verify.Config{Concurrency: s.VerifyConcurrency, Pace: s.VerifyPace}
 }
 
 func (s collectorSettings) config(r retentionSettings) gc.Config {

@@ -63,6 +63,12 @@ type collectorSettings struct {
 	GCTimeLimit   time.Duration `name:"gc-time-limit" default:"0s" env:"FENCELINE_GC_TIME_LIMIT" help:"How long one pass of the collector may take; the next one goes on. 0s: as long as it needs."`
 }
 
+// verifySettings say how fast the bytes of what is shown are looked at.
+type verifySettings struct {
+	VerifyConcurrency int     `default:"8" env:"FENCELINE_VERIFY_CONCURRENCY" help:"How many objects are verified side by side: 1 to 1000."`
+	VerifyPace        float64 `default:"0" env:"FENCELINE_VERIFY_PACE" aliases:"pace" help:"Greatest number of objects a second that are verified. 0: as many as the storage answers for."`
+}
+
 // limitSettings bound what one client can ask for.
 type limitSettings struct {
 	LeaseTTLMax     time.Duration `name:"lease-ttl-max" default:"24h" env:"FENCELINE_LEASE_TTL_MAX" help:"The longest lease."`

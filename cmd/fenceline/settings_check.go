@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fenceline/fenceline/catalog"
-	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/schedule"
 )
 
 // longestPeriod is the longest that a period may be set to: whatever is longer is a slip of the hand.
@@ -75,12 +75,30 @@ func (s collectorSettings) check() error {
 	if s.GCTimeLimit != 0 {
 		err = errors.Join(err, inBounds(period{"--gc-time-limit", s.GCTimeLimit}))
 	}
-	if s.GCSchedule != scheduleOff {
-		if bad := gc.ParseSchedule(s.GCSchedule); bad != nil {
-			err = errors.Join(err, fmt.Errorf("--gc-schedule: %w", bad))
-		}
+	return asUsage(errors.Join(err, checkSchedule("--gc-schedule", s.GCSchedule)))
+}
+
+// check refuses a way to verify that looks at nothing.
+func (s verifySettings) check() error {
+	var err error
+	if s.VerifyConcurrency < 1 || s.VerifyConcurrency > 1000 {
+		err = fmt.Errorf("--verify-concurrency=%d must be from 1 to 1000", s.VerifyConcurrency)
+	}
+	if !(s.VerifyPace >= 0 && s.VerifyPace <= 1e6) {
+		err = errors.Join(err, fmt.Errorf("--verify-pace=%v must be from 0 to 1000000", s.VerifyPace))
 	}
 	return asUsage(err)
+}
+
+// checkSchedule refuses a schedule that cannot be read.
+func checkSchedule(flag, text string) error {
+	if text == scheduleOff {
+		return nil
+	}
+	if bad := schedule.Parse(text); bad != nil {
+		return fmt.Errorf("%s: %w", flag, bad)
+	}
+	return nil
 }
 
 // check refuses a number of versions that no report may keep.
@@ -91,7 +109,7 @@ func (s reportSettings) check() error {
 	return nil
 }
 
-// scheduleOff is the schedule of a service whose collector runs only when it is told to.
+// scheduleOff is the schedule of a service that collects, or verifies, only when it is told to.
 const scheduleOff = "off"
 
 // Validate refuses a URL that cannot be read. Kong calls it.
@@ -109,7 +127,7 @@ func (c *serveCmd) check(ctx context.Context) error {
 	if bad := database.CheckURL(c.MigrateDatabaseURL); bad != nil {
 		err = errors.Join(err, fmt.Errorf("--migrate-database-url: %w", bad))
 	}
-	return asUsage(err)
+	return asUsage(errors.Join(err, checkSchedule("--verify-schedule", c.VerifySchedule)))
 }
 
 // check refuses a pool without connections.

@@ -25,12 +25,13 @@ func neverAnswered() map[string]string {
 		"staging.ErrSecondBucket":  "stops the service before it listens",
 		"gc.ErrRunEnded":           "it ends a pass, which nobody waits for",
 		"gc.ErrTimeLimit":          "it ends a pass, which nobody waits for",
+		"verify.ErrRunEnded":       "it ends a run, which nobody waits for",
 	}
 }
 
 func TestEveryErrorOfTheDomainHasItsAnswer(t *testing.T) {
 	t.Parallel()
-	domain := map[string]bool{"lease": true, "staging": true, "catalog": true, "gc": true, "internal/fencing": true, "internal/database": true}
+	domain := map[string]bool{"lease": true, "staging": true, "catalog": true, "gc": true, "internal/verify": true, "internal/fencing": true, "internal/database": true}
 	exempt := neverAnswered()
 	inTable := map[string]bool{}
 	declared := map[string]string{}

@@ -78,7 +78,7 @@ func (m *Metrics) declareRequests() {
 			"nothing_held_back",
 			"object_damaged", "object_exists", "object_gone", "object_id_reused", "object_in_use", "object_incomplete",
 			"object_mismatch", "object_not_found", "paused", "range_not_satisfiable", "report_not_found", "run_not_found",
-			"stale_fence", "version_conflict", "version_not_found", "withdrawn",
+			"stale_fence", "verification_not_found", "version_conflict", "version_not_found", "withdrawn",
 		})...)
 
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -39,7 +39,7 @@ func declare(t testing.TB, state func(context.Context) (metrics.State, error)) *
 
 func whole(context.Context) (metrics.State, error) {
 	now := time.Now()
-	return metrics.State{EpochVerified: true, LastSuccess: &now}, nil
+	return metrics.State{EpochVerified: true, LastSuccess: &now, LastVerified: &now}, nil
 }
 
 // use makes a series of every kind.
@@ -130,6 +130,7 @@ func TestWhatTheDatabaseWouldTellIsAbsentWhileItDoesNotAnswer(t *testing.T) {
 	for name, want := range map[string]int{
 		"fenceline_database_up": 1, "fenceline_epoch_verified": 0, "fenceline_collector_last_success_timestamp_seconds": 0,
 		"fenceline_collector_running": 0, "fenceline_collector_paused": 0, "fenceline_freezes": 0, "fenceline_build_info": 1,
+		"fenceline_verify_running": 0, "fenceline_verify_last_success_timestamp_seconds": 0, "fenceline_verify_faults": 0,
 	} {
 		if got, err := testutil.GatherAndCount(m.Registry(), name); got != want || err != nil {
 			t.Errorf("%s: %d series, %v, want %d", name, got, err, want)

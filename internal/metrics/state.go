@@ -29,6 +29,9 @@ type State struct {
 	Collecting    bool       // a pass is under way
 	Paused        bool
 	Frozen        int // freezes in force
+	Verifying     bool
+	LastVerified  *time.Time // when a verification of everything last completed; nil if none is on record
+	VerifyFaults  int64      // objects that are shown, and were not as they were published when they were last looked at
 }
 
 // declareProcess declares what the process knows of itself without asking anybody.
@@ -71,6 +74,7 @@ type databaseState struct {
 	one singleflight.Group // so that scrapes take one connection at most, however many there are
 
 	up, verified, lastSuccess, collecting, paused, frozen *prometheus.Desc
+	verifying, lastVerified, faults                       *prometheus.Desc
 }
 
 func newDatabaseState(ask func(context.Context) (State, error)) *databaseState {
@@ -87,12 +91,18 @@ func newDatabaseState(ask func(context.Context) (State, error)) *databaseState {
 			"1 if a pass of the collector is under way, in whichever instance."),
 		paused: desc("fenceline_collector_paused", "1 if an operator has paused the collector."),
 		frozen: desc("fenceline_freezes", "Freezes in force: patterns of reports that only resolve."),
+		verifying: desc("fenceline_verify_running",
+			"1 if a verification of the bytes in the storage is under way, in whichever instance or command."),
+		lastVerified: desc("fenceline_verify_last_success_timestamp_seconds",
+			"When a verification of everything that is shown last came to its end, whatever it found; absent if none is on record."),
+		faults: desc("fenceline_verify_faults",
+			"Objects that are shown, and whose bytes were missing or others than were published when they were last looked at; counted up to 10000."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (s *databaseState) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.up, s.verified, s.lastSuccess, s.collecting, s.paused, s.frozen} {
+	for _, d := range []*prometheus.Desc{s.up, s.verified, s.lastSuccess, s.collecting, s.paused, s.frozen, s.verifying, s.lastVerified, s.faults} {
 		to <- d
 	}
 }
@@ -120,4 +130,9 @@ func (s *databaseState) Collect(to chan<- prometheus.Metric) {
 	gauge(s.collecting, truth[state.Collecting])
 	gauge(s.paused, truth[state.Paused])
 	gauge(s.frozen, float64(state.Frozen))
+	gauge(s.verifying, truth[state.Verifying])
+	if state.LastVerified != nil {
+		gauge(s.lastVerified, float64(state.LastVerified.UnixMilli())/1000)
+	}
+	gauge(s.faults, float64(state.VerifyFaults))
 }

@@ -29,6 +29,10 @@ func (s *Service) state(ctx context.Context) (metrics.State, error) {
 	if err != nil {
 		return metrics.State{}, err
 	}
+	verifying, err := s.Verifier.Situation(ctx)
+	if err != nil {
+		return metrics.State{}, err
+	}
 	frozen, err := s.Catalog.FrozenReports(ctx)
 	if err != nil {
 		return metrics.State{}, err
@@ -36,6 +40,7 @@ func (s *Service) state(ctx context.Context) (metrics.State, error) {
 	return metrics.State{
 		EpochVerified: epoch.Verified, LastSuccess: collecting.LastSuccess, Collecting: collecting.Running,
 		Paused: collecting.Paused, Frozen: len(frozen),
+		Verifying: verifying.Running, LastVerified: verifying.LastCompletedAt, VerifyFaults: verifying.Faults,
 	}, nil
 }
 

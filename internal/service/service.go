@@ -20,6 +20,8 @@ import (
 	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/fencing"
 	"github.com/fenceline/fenceline/internal/metrics"
+	"github.com/fenceline/fenceline/internal/schedule"
+	"github.com/fenceline/fenceline/internal/verify"
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/migrations"
 	"github.com/fenceline/fenceline/staging"
@@ -32,6 +34,7 @@ type Config struct {
 	Objects   staging.Config
 	Catalog   catalog.Config
 	Collector gc.Config
+	Verifier  verify.Config
 	API       api.Config // of which the parts, Authenticate and Ready are filled in here
 
 	// Listen is the TCP address that Run listens on. Default 127.0.0.1:8080.
@@ -57,6 +60,7 @@ type Service struct {
 	Objects   *staging.Area
 	Catalog   *catalog.Catalog
 	Collector *gc.Collector
+	Verifier  *verify.Verifier
 	Keys      *api.Keys
 
 	cfg     Config
@@ -67,8 +71,11 @@ type Service struct {
 // Open assembles the parts. It sends nothing anywhere; an error is one of the configuration. The caller closes
 // the service.
 func Open(ctx context.Context, cfg Config) (*Service, error) {
-	if cfg.Collector.Schedule != "" {
-		if err := gc.ParseSchedule(cfg.Collector.Schedule); err != nil {
+	for _, text := range []string{cfg.Collector.Schedule, cfg.Verifier.Schedule} {
+		if text == "" {
+			continue
+		}
+		if err := schedule.Parse(text); err != nil {
 			return nil, err
 		}
 	}
@@ -81,6 +88,7 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 		s.metrics = metrics.New(s.measured())
 	}
 	cfg.Bucket.Metrics, cfg.Collector.Metrics, cfg.Collector.Log = s.metrics, s.metrics, s.log
+	cfg.Verifier.Log = s.log
 	bucket, err := staging.OpenBucket(ctx, cfg.Bucket)
 	if err != nil {
 		pool.Close()
@@ -94,6 +102,7 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 		return err
 	}, cfg.Catalog)
 	s.Collector = gc.New(pool, bucket, cfg.Collector)
+	s.Verifier = verify.New(pool, bucket, cfg.Verifier)
 	s.Keys = api.NewKeys(pool, s.log)
 	return s, nil
 }
@@ -150,7 +159,7 @@ func (s *Service) Check(ctx context.Context) (warnings []string, err error) {
 const checkTimeout = time.Minute
 
 // Run listens, checks, and serves until ctx ends: whoever connects before the checks have passed waits. Then what is
-// in flight is finished, and last the collector stops where it is.
+// in flight is finished, and last the collector and the verifier stop where they are.
 func (s *Service) Run(ctx context.Context) error {
 	var lc net.ListenConfig
 	address := cmp.Or(s.cfg.Listen, "127.0.0.1:8080")
@@ -183,17 +192,19 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	collecting := make(chan error, 1)
 	go func() { collecting <- s.Collector.Serve(background) }()
+	verifying := make(chan error, 1)
+	go func() { verifying <- s.Verifier.Serve(background) }()
 
 	err = s.handler(warnings).Serve(ctx, listener)
 	stop()
 	watching.Wait()
-	return errors.Join(err, <-collecting)
+	return errors.Join(err, <-collecting, <-verifying)
 }
 
 // handler makes the HTTP side.
 func (s *Service) handler(warnings []string) *api.Server {
 	cfg := s.cfg.API
-	cfg.Leases, cfg.Objects, cfg.Catalog, cfg.Collector = s.Leases, s.Objects, s.Catalog, s.Collector
+	cfg.Leases, cfg.Objects, cfg.Catalog, cfg.Collector, cfg.Verifier = s.Leases, s.Objects, s.Catalog, s.Collector, s.Verifier
 	cfg.Authenticate, cfg.Metrics = s.Keys.Authenticate, s.metrics
 	cfg.Log, cfg.Warnings = s.log, append(warnings, cfg.Warnings...)
 	cfg.Ready = []api.Check{
