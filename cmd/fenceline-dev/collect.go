@@ -135,7 +135,7 @@ func (c *collectCommand) report(r collect.Result, used int64) error {
 }
 
 // diskPerObject is about how much of the disk an object, its row and its ledger's rows need.
-const diskPerObject byteCount = 6 << 10
+const diskPerObject byteCount = 10 << 10
 
 // diskUsed is how much of the disk a folder takes.
 func diskUsed(folder string) (used int64, err error) {

@@ -49,7 +49,7 @@ func TestExactlyWhatWasDueIsCollectedThoughTheCollectorIsKilledTwiceAndOthersPub
 	for _, what := range r.Broken {
 		t.Error(what)
 	}
-	if len(r.Kills) != 2 || r.Passes < 3 || r.Quiet.N == 0 || r.During.N == 0 || r.Checked < r.Quiet.N+r.During.N || r.PeakRSS == 0 {
+	if len(r.Kills) != 2 || r.Passes < 3 || r.Quiet.N == 0 || r.During.N == 0 || r.Checked < r.Quiet.N+r.During.N || r.PeakRSS == 0 || len(r.Samples) < 3 {
 		t.Errorf("too little has happened: %+v", r)
 	}
 	for _, k := range r.Kills {

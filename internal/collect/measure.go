@@ -5,14 +5,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fenceline/fenceline/internal/database"
 )
 
-// memory is the most that a process had in use.
-type memory struct{ rss, heap int64 }
+// memory is the most that a process had in use, and what one had when it was last looked at.
+type memory struct{ rss, heap, rssNow, heapNow int64 }
 
 // sample looks at a process. One that has just ended has nothing in use.
 func (m *memory) sample(pid int) {
@@ -21,14 +22,30 @@ func (m *memory) sample(pid int) {
 		return
 	}
 	for line := range bytes.Lines(status) {
-		var kib int64
-		if _, err := fmt.Sscanf(string(line), "VmHWM: %d kB", &kib); err == nil {
-			m.rss = max(m.rss, kib<<10)
-		}
-		if _, err := fmt.Sscanf(string(line), "RssAnon: %d kB", &kib); err == nil {
-			m.heap = max(m.heap, kib<<10)
+		for _, m := range []struct {
+			name      string
+			now, most *int64
+		}{{"VmHWM", new(int64), &m.rss}, {"VmRSS", &m.rssNow, &m.rss}, {"RssAnon", &m.heapNow, &m.heap}} {
+			var kib int64
+			if _, err := fmt.Sscanf(string(line), m.name+": %d kB", &kib); err == nil {
+				*m.now = kib << 10
+				*m.most = max(*m.most, *m.now)
+			}
 		}
 	}
+}
+
+// sample writes down how it is, once a second.
+func (c *collecting) sample() {
+	at := since(c.started)
+	if n := len(c.result.Samples); n > 0 && at-c.result.Samples[n-1].At < Took(time.Second) {
+		return
+	}
+	lately := c.publishers.lately()
+	c.result.Samples = append(c.result.Samples, Sample{
+		At: at, Condemned: c.last.Condemned, Deleted: c.last.Deleted, RSS: c.peak.rssNow, Heap: c.peak.heapNow,
+		Published: lately.N, Slowest: lately.Max,
+	})
 }
 
 // lookAtTables notes how large those tables are that a pass writes to, and what it leaves in them for vacuum.

@@ -33,6 +33,7 @@ type publishers struct {
 
 	mu        sync.Mutex
 	took      [between + 1][]time.Duration
+	recent    []time.Duration // since the last sample
 	published []published
 	failures  []error
 }
@@ -92,8 +93,16 @@ func (p *publishers) publish(ctx context.Context, publisher, k int) {
 func (p *publishers) note(when int32, took time.Duration, made published) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.took[when] = append(p.took[when], took)
+	p.took[when], p.recent = append(p.took[when], took), append(p.recent, took)
 	p.published = append(p.published, made)
+}
+
+// lately is how publishes went since it was asked before.
+func (p *publishers) lately() Latencies {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer func() { p.recent = nil }()
+	return latenciesOf(p.recent)
 }
 
 // stop waits until all have ended, and writes down what they did.

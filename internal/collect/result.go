@@ -33,6 +33,8 @@ type Result struct {
 	Failed  int       `json:"publish_failed"`
 	Checked int       `json:"versions_checked"`
 
+	Samples []Sample `json:"samples"` // one a second
+
 	Broken []string `json:"broken"` // what is not as it must be
 }
 
@@ -65,6 +67,17 @@ type Phase struct {
 
 // Ratio is the rate of the last objects to that of the first.
 func (p Phase) Ratio() float64 { return p.Last / p.First }
+
+// Sample is how it was at one time.
+type Sample struct {
+	At        Took  `json:"at_ms"` // since the first start
+	Condemned int64 `json:"condemned"`
+	Deleted   int64 `json:"deleted"`
+	RSS       int64 `json:"rss_bytes"` // of the collector that ran last
+	Heap      int64 `json:"heap_bytes"`
+	Published int   `json:"published"` // since the sample before
+	Slowest   Took  `json:"slowest_publish_ms"`
+}
 
 // Kill is one of the collector.
 type Kill struct {

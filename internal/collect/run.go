@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,7 +42,7 @@ func (f *Field) Collect(ctx context.Context) error {
 	case <-time.After(f.Quiet):
 	}
 	started := time.Now()
-	c := &collecting{Field: f, when: &p.when, movedAt: started, told: started}
+	c := &collecting{Field: f, publishers: p, started: started, movedAt: started, told: started}
 	if err := c.untilDone(ctx); err != nil {
 		return err
 	}
@@ -55,20 +54,22 @@ func (f *Field) Collect(ctx context.Context) error {
 // collecting is the collector at work.
 type collecting struct {
 	*Field
-	when    *atomic.Int32
-	last    moved
-	movedAt time.Time
-	told    time.Time
-	killed  time.Time // the last time; zero once the pass after it has moved
-	passes  int64     // at that time
-	peak    memory
-	tables  []Table
+	publishers *publishers
+	started    time.Time
+	last       moved
+	movedAt    time.Time
+	told       time.Time
+	killed     time.Time // the last time; zero once the pass after it has moved
+	passes     int64     // at that time
+	peak       memory
+	tables     []Table
 }
 
 // untilDone starts the collector again and again: after it was killed; as long as the pass that was killed has not been
 // written off; and for what was still in its grace.
 func (c *collecting) untilDone(ctx context.Context) error {
-	for {
+	for idle := 0; ; {
+		before := c.last.work()
 		said, err := c.runOnce(ctx)
 		if err != nil {
 			return err
@@ -76,12 +77,17 @@ func (c *collecting) untilDone(ctx context.Context) error {
 		if err := c.look(ctx); err != nil {
 			return err
 		}
-		left, err := c.left(ctx)
-		if err != nil || left == 0 {
-			return err
+		if c.killed.IsZero() { // else the pass that was killed has not been written off yet
+			left, err := c.left(ctx)
+			if err != nil || left == 0 {
+				return err
+			}
 		}
-		if time.Since(c.movedAt) > patience {
-			return fmt.Errorf("%d objects are left, and nothing has moved for %v. The collector said: %s", left, patience, said)
+		if idle++; c.last.work() > before {
+			idle = 0
+		}
+		if idle > 1 && time.Since(c.movedAt) > patience { // twice, since a pass may list for long after its last delete
+			return fmt.Errorf("not all is deleted, and nothing has moved for %v. The collector said: %s", patience, said)
 		}
 		select {
 		case <-ctx.Done():
@@ -105,9 +111,9 @@ func (c *collecting) runOnce(ctx context.Context) (said string, err error) {
 		return "", fmt.Errorf("start the collector: %w", err)
 	}
 	if c.killed.IsZero() {
-		c.when.Store(working)
+		c.publishers.when.Store(working)
 	}
-	defer c.when.Store(between)
+	defer c.publishers.when.Store(between)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -181,13 +187,14 @@ func (c *collecting) look(ctx context.Context) error {
 		}
 		if now.work() > c.last.work() {
 			k.Moved, c.killed = since(c.killed), time.Time{}
-			c.when.Store(working)
+			c.publishers.when.Store(working)
 		}
 	}
 	if now != c.last {
 		c.movedAt = time.Now()
 	}
 	c.last = now
+	c.sample()
 	if time.Since(c.told) > 5*time.Second {
 		c.told = time.Now()
 		c.tell("condemned %d, deleted %d of %d", now.Condemned, now.Deleted, c.Objects)
