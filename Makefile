@@ -9,7 +9,7 @@ LDFLAGS := $(if $(VERSION),-X main.version=$(VERSION))
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev demo test torment contract check clean setup
+.PHONY: help build dev demo test torment contract collect check clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ torment: setup build ## kill the service at random, and check what it has done (
 
 contract: setup build ## walk docs/contract.md row by row, with real faults (CONTRACT='--only Renew')
 	@bin/fenceline-dev contract $(CONTRACT)
+
+collect: setup build ## let the collector loose on a million objects (COLLECT='--objects 100000')
+	@bin/fenceline-dev collect $(COLLECT)
 
 check: ## formatting, vet, staticcheck, tidy modules, docker-compose.yml, deploy/alerts.yaml
 	@unformatted=$$($(TOOL) gofumpt -l .) && if [ -n "$$unformatted" ]; then \

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -51,11 +49,8 @@ func (c *crowdCommand) Run() (err error) {
 	if err := p.prepare(ctx, folder, binary); err != nil {
 		return err
 	}
-	for _, variable := range p.storageVariables() { // the AWS SDK looks for its credentials there
-		name, value, _ := strings.Cut(variable, "=")
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
+	if err := p.useStorage(); err != nil {
+		return err
 	}
 	fmt.Printf("%d wait for one lease at %d instance(s), and hold it for %v each …\n", c.Waiters, c.Replicas, c.Hold)
 	r, err := crowd.Run(ctx, crowd.Config{

@@ -10,6 +10,7 @@
 //	fenceline-dev crowd          hundreds that wait for one lease
 //	fenceline-dev increments     workers that are suspended while they add to one number
 //	fenceline-dev big            an upload larger than memory, published and read back
+//	fenceline-dev collect        a million objects collected, the collector killed on the way
 //	fenceline-dev contract       every row of the contract walked over HTTP
 package main
 
@@ -31,6 +32,7 @@ type cli struct {
 	Torment    tormentCommand    `cmd:"" help:"Kill the service at random under workers and readers, and check what it has done."`
 	Crowd      crowdCommand      `cmd:"" help:"Let a crowd wait for one lease, and see how long each waits and what a hand-over costs."`
 	Increments incrementsCommand `cmd:"" help:"Let workers add to one number with fenceline exec, suspend them at random, and see whether it is exact."`
+	Collect    collectCommand    `cmd:"" help:"Let the collector loose on a million objects, kill it on the way, and see how fast it is, what it needs, and whether exactly what was due is gone."`
 
 	Contract contractCommand `cmd:"" help:"Walk the page of the contract, row by row, against a throwaway stack."`
 	Check    checkCommand    `cmd:"" help:"Check a database and a bucket against the guarantees."`
