@@ -13,12 +13,15 @@ import (
 
 func (s *Server) startRun(c echo.Context) error {
 	body, err := decodeOptional[struct {
-		DryRun bool `json:"dry_run"`
+		DryRun bool  `json:"dry_run"`
+		Scan   *bool `json:"scan"` // not given: true
 	}](c)
 	if err != nil {
 		return err
 	}
-	id, err := s.cfg.Collector.Trigger(c.Request().Context(), gc.Options{DryRun: body.DryRun, By: keyOf(c).ID})
+	id, err := s.cfg.Collector.Trigger(c.Request().Context(), gc.Options{
+		DryRun: body.DryRun, Scan: body.Scan == nil || *body.Scan, By: keyOf(c).ID,
+	})
 	if err != nil {
 		return err
 	}
@@ -49,6 +52,32 @@ type runView struct {
 	DeleteFailed int64      `json:"delete_failed"`
 	Forgotten    int64      `json:"forgotten"`
 	Brake        brakeView  `json:"brake"`
+	Scan         *scanView  `json:"scan"` // null where it has not scanned
+}
+
+// scanView is what a scan has seen so far, with what it was that it took up.
+type scanView struct {
+	Keys      int64       `json:"keys"`
+	Unknown   int64       `json:"unknown"`
+	Returned  int64       `json:"returned"`
+	Foreign   foreignView `json:"foreign"`
+	Completed bool        `json:"completed"`
+}
+
+// foreignView is what is in the bucket among the objects and is none.
+type foreignView struct {
+	count
+	Sample []string `json:"sample"`
+}
+
+func viewScan(r gc.Record) *scanView {
+	if r.ScanKeys == nil {
+		return nil
+	}
+	return &scanView{
+		Keys: *r.ScanKeys, Unknown: r.ScanUnknown, Returned: r.ScanReturned, Completed: r.ScanCompleted,
+		Foreign: foreignView{count{r.ScanForeignObjects, r.ScanForeignBytes}, r.ScanForeignSample},
+	}
 }
 
 // brakeView is how much of what was never published may be condemned within the window, and how much was.
@@ -65,6 +94,7 @@ func viewRun(r gc.Record) runView {
 		Condemned: count{r.Condemned, r.CondemnedBytes}, PutOff: r.PutOff, Braked: r.Braked,
 		Deleted: count{r.Deleted, r.DeletedBytes}, DeleteFailed: r.DeleteFailed, Forgotten: r.Forgotten,
 		Brake: brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
+		Scan:  viewScan(r),
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // Entry is what a pass did with one object, or in a dry run would have done.
 type Entry struct {
 	Entry  int64  // its place in the ledger; 0 in what a pass tells while it runs
-	Action string // condemned, put_off, braked, deleted, delete_failed, forgotten
-	Reason string // never_sealed, never_published, superseded, discarded, erased, live_lease
+	Action string // condemned, put_off, braked, deleted, delete_failed, forgotten; of a scan found, and aborted: uploads of what is sealed
+	Reason string // never_sealed, never_published, superseded, discarded, erased, live_lease, unknown, returned
 	Detail string // what the storage said of a delete that failed
 	Object fencing.ObjectName
 	Key    string
@@ -31,7 +31,7 @@ type Record struct {
 	StartedBy        string
 	StartedAt        time.Time
 	BeatAt           time.Time // when it last moved
-	Phase            string    // condemn, purge, forget, done
+	Phase            string    // condemn, purge, forget, scan, done
 	FinishedAt       *time.Time
 	Outcome          *string // completed, failed, paused, abandoned; nil while it is under way
 	Error            *string
@@ -48,12 +48,24 @@ type Record struct {
 	BrakeBytes       int64 // the share, as a number of bytes
 	BrakeUsedObjects int64 // condemned within the window, this pass included
 	BrakeUsedBytes   int64
+
+	// What its scan has counted, with what those have that it took up; ScanKeys is nil where it has not scanned.
+	ScanKeys           *int64
+	ScanUnknown        int64
+	ScanReturned       int64
+	ScanForeignObjects int64
+	ScanForeignBytes   int64
+	ScanForeignSample  []string // ten keys at most
+	ScanCompleted      bool
 }
 
 const selectRecords = `
 	SELECT run_id, dry_run, started_by, started_at, beat_at, phase, finished_at, outcome, error,
 	       condemned, condemned_bytes, put_off, braked, deleted, deleted_bytes, delete_failed, forgotten,
-	       brake_min, brake_objects, brake_bytes, brake_used_objects, brake_used_bytes
+	       brake_min, brake_objects, brake_bytes, brake_used_objects, brake_used_bytes,
+	       scan_keys, coalesce(scan_unknown, 0) AS scan_unknown, coalesce(scan_returned, 0) AS scan_returned,
+	       coalesce(scan_foreign_objects, 0) AS scan_foreign_objects, coalesce(scan_foreign_bytes, 0) AS scan_foreign_bytes,
+	       scan_foreign_sample, coalesce(scan_completed, false) AS scan_completed
 	FROM gc_run`
 
 // Record reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.

@@ -93,7 +93,11 @@ func (c *Collector) runDue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	pass, err := c.Begin(ctx, Options{By: "schedule"})
+	scan, err := c.scanDue(ctx)
+	var pass *Pass
+	if err == nil {
+		pass, err = c.Begin(ctx, Options{By: "schedule", Scan: scan})
+	}
 	switch {
 	case errors.Is(err, ErrAlreadyRunning):
 		c.log.InfoContext(ctx, "no scheduled collector pass: one is under way", "error", err)
@@ -129,6 +133,7 @@ func (c *Collector) run(ctx context.Context, pass *Pass) {
 	}
 	c.log.Log(ctx, level, "collector pass completed", "run", run.RunID, "dry_run", run.DryRun,
 		"condemned", run.Condemned, "put_off", run.PutOff, "braked", run.Braked,
+		"scanned", run.ScanKeys != nil, "unknown", run.ScanUnknown, "returned", run.ScanReturned, "foreign", run.ScanForeignObjects,
 		"deleted", run.Deleted, "deleted_bytes", run.DeletedBytes, "delete_failed", run.DeleteFailed, "forgotten", run.Forgotten)
 }
 

@@ -25,6 +25,7 @@ type gcRunCmd struct {
 	collectorSettings
 	logSettings
 	DryRun bool `help:"Print what would be done, and do nothing."`
+	NoScan bool `help:"Do not compare the bucket with the catalog."`
 }
 
 // Run does one pass.
@@ -58,7 +59,7 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	collector := gc.New(pool, bucket, cfg)
 
 	pass, err := collector.Begin(ctx, gc.Options{
-		DryRun: c.DryRun, By: "command line: " + userName(),
+		DryRun: c.DryRun, Scan: !c.NoScan, By: "command line: " + userName(),
 		Each: func(e gc.Entry) { printEntry(out.Out, e, c.DryRun) },
 	})
 	if err != nil {
@@ -79,10 +80,12 @@ func printEntry(w io.Writer, e gc.Entry, dryRun bool) {
 	done := map[string]string{
 		"condemned": "condemned", "put_off": "put off", "braked": "held back by the brake",
 		"deleted": "deleted", "delete_failed": "not deleted", "forgotten": "forgot",
+		"found": "found", "aborted": "aborted an unfinished upload of",
 	}
 	would := map[string]string{
 		"condemned": "would condemn", "put_off": "would put off", "braked": "would be held back by the brake",
 		"deleted": "would delete", "forgotten": "would forget",
+		"found": "found", "aborted": "would abort an unfinished upload of",
 	}
 	verb := done[e.Action]
 	if dryRun {
@@ -106,6 +109,10 @@ func printSummary(w io.Writer, r gc.Record) error {
 	}
 	_, err := fmt.Fprintf(w, "%s: condemned %d (%d bytes), put off %d, held back %d, deleted %d (%d bytes), failed %d, forgot %d rows\n",
 		head, r.Condemned, r.CondemnedBytes, r.PutOff, r.Braked, r.Deleted, r.DeletedBytes, r.DeleteFailed, r.Forgotten)
+	if err == nil && r.ScanKeys != nil {
+		_, err = fmt.Fprintf(w, "scan (complete: %v): %d keys, %d unknown, %d had returned, %d foreign (%d bytes)\n",
+			r.ScanCompleted, *r.ScanKeys, r.ScanUnknown, r.ScanReturned, r.ScanForeignObjects, r.ScanForeignBytes)
+	}
 	if err == nil && r.Braked > 0 {
 		_, err = fmt.Fprintf(w, "THE BRAKE: %d objects that were never published are due, more than may be condemned within the window. "+
 			"Find out why before you raise --gc-brake-share.\n", r.Braked)

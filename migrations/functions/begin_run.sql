@@ -45,7 +45,7 @@ BEGIN
     FROM object
     WHERE state IN ('reserved', 'sealed')
        OR condemned_at > v_now - p_window_ms * interval '1 millisecond'
-          AND condemned_reason IN ('never_sealed', 'never_published');
+          AND condemned_reason IN ('never_sealed', 'never_published', 'unknown');
 
     RETURN QUERY
     INSERT INTO gc_run (dry_run, started_by, started_at, beat_at, phase,
