@@ -79,8 +79,9 @@ type listing struct {
 	prefix  string
 	last    string // the key that was listed last
 	several bool   // a key may be listed several times, one version after the other
-	first   string // the first version that was listed of it
 	begun   bool   // it was listed here, and is not only where the listing was to begin
+	first   string // the first version that was listed of it
+	newest  string // and the one that was listed last
 	fetch   func(ctx context.Context, prefix string, at cursor) (listed, error)
 }
 
@@ -104,7 +105,11 @@ func (l *listing) walk(ctx context.Context, yield func(Stored, error) bool) {
 			fail(storageError(err))
 			return
 		}
-		for _, found := range page.found {
+		empty++
+		for i, found := range page.found {
+			if l.repeats(found, i == 0) {
+				continue
+			}
 			if err := l.follow(found); err != nil {
 				fail(err)
 				return
@@ -112,12 +117,10 @@ func (l *listing) walk(ctx context.Context, yield func(Stored, error) bool) {
 			if !yield(found, nil) {
 				return
 			}
+			empty = 0
 		}
 		if page.next == nil {
 			return
-		}
-		if empty++; len(page.found) > 0 {
-			empty = 0
 		}
 		switch {
 		case *page.next == cursor{}:
@@ -134,16 +137,23 @@ func (l *listing) walk(ctx context.Context, yield func(Stored, error) bool) {
 	}
 }
 
+// repeats tells what some servers list again of versions: all of the key after which the listing was to begin, and the one with which the
+// page before ended.
+func (l *listing) repeats(found Stored, begins bool) bool {
+	return l.several && found.Key == l.last && (!l.begun || begins && found.VersionID == l.newest)
+}
+
 // follow refuses what cannot come next in a listing in byte order that goes on.
 func (l *listing) follow(found Stored) error {
 	switch {
 	case !strings.HasPrefix(found.Key, l.prefix):
 		return fmt.Errorf("%w: %q is not under it", ErrListingBroken, found.Key)
 	case found.Key > l.last:
-		l.last, l.first, l.begun = found.Key, found.VersionID, true
-	case found.Key < l.last, !l.several, !l.begun, found.VersionID == l.first:
+		l.last, l.begun, l.first = found.Key, true, found.VersionID
+	case found.Key < l.last, !l.several, found.VersionID == l.first:
 		return fmt.Errorf("%w: %q after %q", ErrListingBroken, found.Key, l.last)
 	}
+	l.newest = found.VersionID
 	return nil
 }
 
