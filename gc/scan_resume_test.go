@@ -217,6 +217,7 @@ type stream struct {
 	each func(n int)
 }
 
+// It runs alone: the heap is that of the whole process.
 func TestAScanHoldsNoMoreOfManyKeysThanOfFew(t *testing.T) {
 	b := setup(t)
 	const keys, every = 20_000, 2_000

@@ -134,6 +134,8 @@ func TestAScanComparesInByteOrder(t *testing.T) {
 		b.next(t, report, "visible")
 		b.next(t, report, "visible too")
 	}
+	// What is compared out of order is taken for unknown, and found to be known only when it is looked up once more.
+	b.db.Exec(t, "REVOKE EXECUTE ON FUNCTION record_found FROM fenceline_service")
 	for _, size := range []int{1, 2, 3, 500} {
 		c := b.collector(scans, func(cfg *gc.Config) { cfg.Batch = size })
 		if run := scan(t, c); counts(t, run) != [4]int64{10, 0, 0, 0} {

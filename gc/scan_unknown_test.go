@@ -38,8 +38,18 @@ func TestWhatAScanFoundIsRefusedToWorkers(t *testing.T) {
 	g := b.grant(t, "july")
 	name := fencing.ObjectName{Report: g.Report, Fence: g.Fence, Object: "data"}
 	b.storage.Put(t, keyOf(name), "somebody's")
-	scan(t, b.collector(scans))
+	days := func(cfg *gc.Config) { cfg.Unknown = 2 * retention } // within which a live lease would keep what was reserved
+	scan(t, b.collector(days))
 	b.refusedAsUnknown(t, g, name)
+	for function, call := range map[string]string{ // as a program calls them that does not know of scans
+		"seal":          `SELECT status FROM seal('july', 1, 1, 'data', 10, sha256('x'), 'e', NULL, 1000)`,
+		"record_upload": `SELECT status FROM record_upload('july', 1, 1, 'data', 'u')`,
+		"publish":       `SELECT status FROM publish('[{"report":"july","epoch":1,"counter":1,"object_id":"data","metadata":{},"idempotency_key":"k","by":"t"}]')`,
+	} {
+		if status := testdb.Value[string](t, b.db, call); status != "object_not_found" {
+			t.Errorf("%s answers %s, want object_not_found", function, status)
+		}
+	}
 	for what, statement := range map[string]string{
 		"a seal past the functions":    "UPDATE object SET state = 'sealed', size = 1, sha256 = sha256('x'), etag = 'e', sealed_at = now(), checked_epoch = 1",
 		"a claim that it was reserved": "UPDATE object SET found_at = NULL",
@@ -48,9 +58,9 @@ func TestWhatAScanFoundIsRefusedToWorkers(t *testing.T) {
 			t.Errorf("%s was let pass", what)
 		}
 	}
-	b.renewFor(t, g, 2*unknown)
-	b.db.Advance(t, unknown+time.Hour)
-	if run := scan(t, b.collector(scans)); run.Condemned != 1 || run.PutOff != 0 {
+	b.renewFor(t, g, 4*retention)
+	b.db.Advance(t, 2*retention+time.Hour)
+	if run := scan(t, b.collector(days)); run.Condemned != 1 || run.PutOff != 0 {
 		t.Errorf("%d condemned and %d put off, want 1 and none: no lease works on it", run.Condemned, run.PutOff)
 	}
 }

@@ -1,6 +1,6 @@
 -- An object goes reserved, sealed, condemned, deleted, and never back; its name and declaration never
--- change, its upload in parts not once it is known, its digest not once it is sealed; what is visible is not condemned, and what a
--- scan found is never sealed.
+-- change, its upload in parts not once it is known, its digest not once it is sealed; and what is visible is not condemned. What a scan
+-- found may have the name of a version that is long collected: it is never sealed, and so never shown.
 CREATE OR REPLACE FUNCTION guard_object() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -20,8 +20,6 @@ BEGIN
        (OLD.report_id, OLD.fence_epoch, OLD.fence_counter, OLD.object_id, OLD.prefix, OLD.content_type, OLD.filename,
         OLD.declared_size, OLD.declared_sha256, OLD.part_size, OLD.reserved_at, OLD.found_at) THEN
         v_wrong := 'its name and declaration may not change';
-    ELSIF OLD.found_at IS NOT NULL AND NEW.state = 'sealed' THEN
-        v_wrong := 'a scan found it: nobody has reserved it, and nobody may show it';
     ELSIF OLD.upload_id IS NOT NULL AND NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
         v_wrong := 'its upload in parts is known, and may not be exchanged';
     ELSIF OLD.sealed_at IS NOT NULL AND (NEW.size, NEW.sha256, NEW.etag, NEW.version_id, NEW.sealed_at)
