@@ -52,7 +52,7 @@ func TestWhatAScanFoundIsRefusedToWorkers(t *testing.T) {
 	}
 	for what, statement := range map[string]string{
 		"a seal past the functions":    "UPDATE object SET state = 'sealed', size = 1, sha256 = sha256('x'), etag = 'e', sealed_at = now(), checked_epoch = 1",
-		"a claim that it was reserved": "UPDATE object SET found_at = NULL",
+		"a claim that it was reserved": "UPDATE object SET found_at = NULL, found_retention_ms = NULL",
 	} {
 		if _, err := b.db.Owner.Exec(t.Context(), statement); err == nil {
 			t.Errorf("%s was let pass", what)

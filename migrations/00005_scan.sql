@@ -6,12 +6,15 @@
 -- +goose Up
 ALTER TABLE object
     -- when the scan first saw its key, which no row knew; NULL: a worker reserved it. Its declared size is what was seen
-    ADD found_at       timestamptz,
+    ADD found_at            timestamptz,
+    -- and for how long it is kept from then on, and from the floor of a later epoch
+    ADD found_retention_ms  bigint CHECK (found_retention_ms >= 0),
     -- when something was first seen in the bucket that its row says is not there: bytes of what was deleted, unfinished
     -- uploads of that and of what is sealed; NULL: nothing, as far as the last scan saw
-    ADD leftover_at    timestamptz,
-    ADD leftover_size  bigint CHECK (leftover_size >= 0),
-    ADD leftover_uploads boolean, -- unfinished uploads are among it
+    ADD leftover_at         timestamptz,
+    ADD leftover_size       bigint CHECK (leftover_size >= 0),
+    ADD leftover_uploads    boolean, -- unfinished uploads are among it
+    ADD CONSTRAINT found_is_whole        CHECK (num_nulls(found_at, found_retention_ms) IN (0, 2)),
     ADD CONSTRAINT found_is_never_sealed CHECK (found_at IS NULL OR sealed_at IS NULL),
     ADD CONSTRAINT leftover_is_whole     CHECK (num_nulls(leftover_at, leftover_size, leftover_uploads) IN (0, 3));
 -- In the order of a listing.
@@ -68,4 +71,4 @@ ALTER TABLE object DROP CONSTRAINT object_condemned_reason_check;
 ALTER TABLE object ADD CONSTRAINT object_condemned_reason_check
     CHECK (condemned_reason IN ('never_sealed', 'never_published', 'superseded', 'discarded', 'erased')) NOT VALID; -- what was unknown stays so
 DROP INDEX object_key;
-ALTER TABLE object DROP found_at, DROP leftover_at, DROP leftover_size, DROP leftover_uploads;
+ALTER TABLE object DROP found_at, DROP found_retention_ms, DROP leftover_at, DROP leftover_size, DROP leftover_uploads;

@@ -30,10 +30,9 @@ BEGIN
         v_unkept := coalesce(o.unkept_at, (SELECT keep_changed_at FROM service_default));
         until := v_unkept + v_retention * interval '1 millisecond';
     END IF;
-    IF o.found_at IS NOT NULL THEN
-        v_retention := milliseconds_between(o.found_at, o.eligible_at); -- all of it, also from a floor on
-    END IF;
-    until := greatest(coalesce(until, 'infinity'), spared_until(p_floor_epoch, v_published OR o.found_at IS NOT NULL, v_retention));
+    -- What a scan found is kept for its whole retention, also from a floor on.
+    until := greatest(coalesce(until, 'infinity'),
+                      spared_until(p_floor_epoch, v_published OR o.found_at IS NOT NULL, coalesce(o.found_retention_ms, v_retention)));
     IF v_published THEN
         reason := kept_as(r, o.fence_epoch, o.fence_counter, o.object_id);
     END IF;

@@ -42,9 +42,9 @@ BEGIN
         WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (k.report_id, k.fence_epoch, k.fence_counter, k.object_id));
     IF NOT v_dry THEN
         INSERT INTO object (report_id, fence_epoch, fence_counter, object_id, prefix, state, declared_size,
-                            reserved_at, upload_until, eligible_at, found_at)
+                            reserved_at, upload_until, eligible_at, found_at, found_retention_ms)
         SELECT report_id, fence_epoch, fence_counter, object_id, p_prefix, 'reserved', size,
-               v_now, v_now, v_now + p_retention_ms * interval '1 millisecond', v_now
+               v_now, v_now, v_now + p_retention_ms * interval '1 millisecond', v_now, p_retention_ms
         FROM unnest(v_unknown);
     END IF;
 
