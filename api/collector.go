@@ -15,12 +15,15 @@ import (
 
 func (s *Server) startRun(c echo.Context) error {
 	body, err := decodeOptional[struct {
-		DryRun bool `json:"dry_run"`
+		DryRun bool  `json:"dry_run"`
+		Scan   *bool `json:"scan"` // not given: true
 	}](c)
 	if err != nil {
 		return err
 	}
-	id, err := s.cfg.Collector.Trigger(c.Request().Context(), gc.Options{DryRun: body.DryRun, By: keyOf(c).ID})
+	id, err := s.cfg.Collector.Trigger(c.Request().Context(), gc.Options{
+		DryRun: body.DryRun, Scan: body.Scan == nil || *body.Scan, By: keyOf(c).ID,
+	})
 	if err != nil {
 		return err
 	}
@@ -58,6 +61,7 @@ type runView struct {
 	Progress   *progressView `json:"progress"` // null once it has ended
 	ByReason   []gc.Tally    `json:"by_reason"`
 	Errors     []gc.Failure  `json:"errors"`
+	Scan       *scanView     `json:"scan"` // null where it has not scanned
 }
 
 // progressView is how far the present phase is. What is not known is null.
@@ -67,6 +71,31 @@ type progressView struct {
 	Total       *int64   `json:"total"`
 	PerSecond   *float64 `json:"per_second"`
 	RemainingMs *int64   `json:"remaining_ms"`
+}
+
+// scanView is what a scan has seen so far, with what it was that it took up.
+type scanView struct {
+	Keys      int64       `json:"keys"`
+	Unknown   int64       `json:"unknown"`
+	Returned  int64       `json:"returned"`
+	Foreign   foreignView `json:"foreign"`
+	Completed bool        `json:"completed"`
+}
+
+// foreignView is what is in the bucket among the objects and is none.
+type foreignView struct {
+	count
+	Sample []string `json:"sample"`
+}
+
+func viewScan(r gc.Record) *scanView {
+	if r.ScanKeys == nil {
+		return nil
+	}
+	return &scanView{
+		Keys: *r.ScanKeys, Unknown: r.ScanUnknown, Returned: r.ScanReturned, Completed: r.ScanCompleted,
+		Foreign: foreignView{count{r.ScanForeignObjects, r.ScanForeignBytes}, r.ScanForeignSample},
+	}
 }
 
 // brakeView is how much of what was never published may be condemned within the window, and how much was.
@@ -84,6 +113,7 @@ func viewRun(r gc.Record) runView {
 		Deleted: count{r.Deleted, r.DeletedBytes}, DeleteFailed: r.DeleteFailed, Forgotten: r.Forgotten,
 		Brake:      brakeView{r.BrakeMin, count{r.BrakeObjects, r.BrakeBytes}, count{r.BrakeUsedObjects, r.BrakeUsedBytes}},
 		ReportOnly: r.ReportOnly, ApprovedAt: r.ApprovedAt, ApprovedBy: r.ApprovedBy, ByReason: r.ByReason, Errors: r.Errors,
+		Scan: viewScan(r),
 	}
 	if p := r.Progress(); p != nil {
 		v.Progress = &progressView{Phase: p.Phase, Done: p.Done, Total: p.Total, PerSecond: p.PerSecond}

@@ -185,6 +185,7 @@ type objectView struct {
 	Filename    string           `json:"filename,omitzero"`
 	ReservedAt  time.Time        `json:"reserved_at"`
 	SealedAt    *time.Time       `json:"sealed_at,omitzero"`
+	FoundAt     *time.Time       `json:"found_at,omitzero"` // of what a scan of the bucket found and nobody had reserved
 
 	// KeptBecause is why the collector leaves it: visible, held, kept_version, within_retention, live_lease, frozen, held_back;
 	// null if nothing keeps it. EligibleAt is from when the collector may take it; null while something keeps it
@@ -210,6 +211,7 @@ func viewObject(o staging.Object) objectView {
 		Report: o.Name.Report, ObjectID: o.Name.Object, Fence: o.Name.Fence, Key: o.Key, State: o.State,
 		Declared: measureOf(o.Declared), Size: o.Size, SHA256: o.SHA256, ETag: o.ETag,
 		ContentType: o.ContentType, Filename: o.Filename, ReservedAt: o.ReservedAt, SealedAt: o.SealedAt,
+		FoundAt: o.FoundAt,
 	}
 	if o.PartSize != 0 {
 		v.Multipart = &inParts{PartSize: o.PartSize}

@@ -39,7 +39,7 @@ type ageView struct {
 
 func viewStanding(s gc.Standing) collectorView {
 	v := collectorView{
-		ReportOnly: s.ReportOnly, HeldBack: []heldBackRunView{}, Stuck: s.Stuck,
+		ReportOnly: s.ReportOnly, HeldBack: []heldBackRunView{}, Stuck: s.Stuck, LastCompleteScanAt: s.LastCompleteScan,
 		Overdue: overdueView{Objects: s.Overdue.Objects, OldestMs: s.Overdue.Oldest.Milliseconds()},
 	}
 	for _, h := range s.HeldBack {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"os"
@@ -82,6 +83,29 @@ type deletes struct {
 	sent   func([]staging.ObjectRef)     // told of what passed every check and is sent now
 	after  func() error                  // an error stands for an answer that was lost
 	abort  func() error                  // an error keeps uploads from being aborted
+
+	// listed is called before each key of the listing, and at its end, with how many came before; an error breaks the listing off.
+	listed func(n int, end bool) error
+}
+
+func (d *deletes) Stored(ctx context.Context, after string) iter.Seq2[staging.Stored, error] {
+	if d.listed == nil {
+		return d.Bucket.Stored(ctx, after)
+	}
+	return func(yield func(staging.Stored, error) bool) {
+		n := 0
+		for stored, err := range d.Bucket.Stored(ctx, after) {
+			if err == nil {
+				err = d.listed(n, false)
+			}
+			if n++; !yield(stored, err) || err != nil {
+				return
+			}
+		}
+		if err := d.listed(n, true); err != nil {
+			yield(staging.Stored{}, err)
+		}
+	}
 }
 
 func (d *deletes) AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error {

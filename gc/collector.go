@@ -37,6 +37,13 @@ type Config struct {
 	ReportFirst bool
 	// TimeLimit ends a pass at the next batch once it has gone on for so long; the next pass goes on. Default none.
 	TimeLimit time.Duration
+	// ScanEvery is how old the last complete scan of the bucket may be before a pass by schedule scans again; ScanAlways,
+	// ScanNever. Default 24 h.
+	ScanEvery time.Duration
+	// Unknown is how long an object is kept that a scan has found and no row knew. Default 14 days.
+	Unknown time.Duration
+	// Staged is how long unfinished uploads under what is sealed are spared. Default 24 h.
+	Staged time.Duration
 
 	// Batch is how many objects one transaction, or one delete request, handles: at most
 	// staging.MaxDeletes. Default 500.
@@ -63,10 +70,16 @@ type bucket interface {
 	AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error
 }
 
+// storage is all that the collector needs of it.
+type storage interface {
+	bucket
+	lister
+}
+
 // Collector collects. Any number may work on one database: at most one pass is under way.
 type Collector struct {
 	pool   *pgxpool.Pool
-	bucket bucket
+	bucket storage
 	cfg    Config
 	log    *slog.Logger
 	begun  chan *Pass
@@ -96,7 +109,7 @@ func (e *AlreadyRunningError) Error() string {
 func (e *AlreadyRunningError) Is(target error) bool { return target == ErrAlreadyRunning }
 
 // New makes a collector of a database and a bucket. Nothing runs before Serve, or the Run of a Pass.
-func New(pool *pgxpool.Pool, b bucket, cfg Config) *Collector {
+func New(pool *pgxpool.Pool, b storage, cfg Config) *Collector {
 	const day = 24 * time.Hour
 	cfg.PurgeGrace = cmp.Or(cfg.PurgeGrace, day)
 	cfg.Tombstones = cmp.Or(cfg.Tombstones, 90*day)
@@ -105,6 +118,9 @@ func New(pool *pgxpool.Pool, b bucket, cfg Config) *Collector {
 	cfg.BrakeShare = cmp.Or(cfg.BrakeShare, 0.2)
 	cfg.BrakeMin = cmp.Or(cfg.BrakeMin, 20)
 	cfg.BrakeWindow = cmp.Or(cfg.BrakeWindow, day)
+	cfg.ScanEvery = cmp.Or(cfg.ScanEvery, day)
+	cfg.Unknown = cmp.Or(cfg.Unknown, 14*day)
+	cfg.Staged = cmp.Or(cfg.Staged, day)
 	cfg.Batch = min(cmp.Or(cfg.Batch, 500), staging.MaxDeletes)
 	cfg.Silence = cmp.Or(cfg.Silence, 30*time.Second)
 	return &Collector{

@@ -13,3 +13,6 @@ func (c *Collector) Next(ctx context.Context, after time.Time) (time.Time, error
 	}
 	return scheduled.Next(after), nil
 }
+
+// RunDue runs a pass as the schedule does when its time has come.
+func (c *Collector) RunDue(ctx context.Context) { c.runDue(ctx) }

@@ -16,7 +16,7 @@ import (
 type Entry struct {
 	Entry  int64  // its place in the ledger; 0 in what a pass tells while it runs
 	Action string // one of Actions
-	Reason string // never_sealed, never_published, superseded, discarded, erased, live_lease
+	Reason string // never_sealed, never_published, superseded, discarded, erased, live_lease, unknown, returned
 	Detail string // what the storage said of a delete that failed
 	Object fencing.ObjectName
 	Key    string
@@ -24,9 +24,9 @@ type Entry struct {
 	At     time.Time
 }
 
-// Actions are what a pass does with an object.
+// Actions are what a pass does with an object; found and aborted (uploads of what is sealed) are a scan's.
 func Actions() []string {
-	return []string{"condemned", "put_off", "braked", "deleted", "delete_failed", "forgotten"}
+	return []string{"condemned", "put_off", "braked", "deleted", "delete_failed", "forgotten", "found", "aborted"}
 }
 
 // Entries lists what a pass did with the objects of the reports in the range of names, in its order, and only one action

@@ -15,6 +15,8 @@ import (
 type Options struct {
 	// DryRun writes down what would be done, and does nothing else.
 	DryRun bool
+	// Scan has it compare the bucket with the rows as well.
+	Scan bool
 	// By says who asked for it.
 	By string
 	// Each is told of every object, with what was, or would be, done and why; nil tells nobody.
@@ -106,7 +108,11 @@ func (p *Pass) phases(ctx context.Context) error {
 		{"condemn", countDue, p.condemn},
 		{"purge", countDoomed, p.purge},
 		{"forget", "", p.forget},
+		{"scan", "", p.scan}, // last, so that a listing that is slow, or fails, starves nothing
 	} {
+		if phase.name == "scan" && !p.options.Scan {
+			continue
+		}
 		if err := p.begin(ctx, phase.name, phase.total); err != nil {
 			return err
 		}

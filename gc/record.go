@@ -17,7 +17,7 @@ type Record struct {
 	StartedBy        string
 	StartedAt        time.Time
 	BeatAt           time.Time // when it last moved
-	Phase            string    // condemn, purge, forget, done
+	Phase            string    // condemn, purge, forget, scan, done
 	FinishedAt       *time.Time
 	Outcome          *string // completed, failed, paused, time_limit, abandoned; nil while it is under way
 	Error            *string
@@ -43,6 +43,15 @@ type Record struct {
 	PhaseTotal       *int64    // nil where it is not known
 	ByReason         []Tally   // by action and reason
 	Errors           []Failure // what the storage said most, up to ten
+
+	// What its scan has counted, with what those have that it took up; ScanKeys is nil where it has not scanned.
+	ScanKeys           *int64
+	ScanUnknown        int64
+	ScanReturned       int64
+	ScanForeignObjects int64
+	ScanForeignBytes   int64
+	ScanForeignSample  []string // ten keys at most
+	ScanCompleted      bool
 }
 
 // Tally counts what a pass did for one reason.
@@ -101,7 +110,10 @@ const selectRecords = `
 	           GROUP BY 1
 	           ORDER BY 2 DESC, 3 DESC
 	           LIMIT 10) f)
-	       END AS errors
+	       END AS errors,
+	       scan_keys, coalesce(scan_unknown, 0) AS scan_unknown, coalesce(scan_returned, 0) AS scan_returned,
+	       coalesce(scan_foreign_objects, 0) AS scan_foreign_objects, coalesce(scan_foreign_bytes, 0) AS scan_foreign_bytes,
+	       scan_foreign_sample, coalesce(scan_completed, false) AS scan_completed
 	FROM gc_run`
 
 // Record reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.

@@ -72,7 +72,11 @@ func (c *Collector) runDue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	pass, err := c.Begin(ctx, Options{By: "schedule", scheduled: true})
+	scan, err := c.scanDue(ctx)
+	var pass *Pass
+	if err == nil {
+		pass, err = c.Begin(ctx, Options{By: "schedule", Scan: scan, scheduled: true})
+	}
 	switch {
 	case errors.Is(err, ErrAlreadyRunning):
 		c.log.InfoContext(ctx, "no scheduled collector pass: one is under way", "error", err)
@@ -119,6 +123,7 @@ func (c *Collector) logRun(ctx context.Context, run Record) {
 	}
 	c.log.Log(ctx, level, message, "run", run.RunID, "dry_run", run.DryRun, "report_only", run.ReportOnly,
 		"condemned", run.Condemned, "put_off", run.PutOff, "braked", run.Braked,
+		"scanned", run.ScanKeys != nil, "unknown", run.ScanUnknown, "returned", run.ScanReturned, "foreign", run.ScanForeignObjects,
 		"deleted", run.Deleted, "deleted_bytes", run.DeletedBytes, "delete_failed", run.DeleteFailed, "forgotten", run.Forgotten)
 	switch {
 	case run.ReportOnly:

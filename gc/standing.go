@@ -19,6 +19,8 @@ type Standing struct {
 	HeldBack    []HeldBack // oldest run first
 	Stuck       int64      // objects that are condemned, and could not be deleted in ten attempts
 	Overdue     Overdue
+	// LastCompleteScan is when a scan of the bucket was last complete; nil: none was.
+	LastCompleteScan *time.Time
 }
 
 // HeldBack is what one run's brake holds back now, and nobody has approved.
@@ -47,18 +49,20 @@ func (c *Collector) Standing(ctx context.Context) (Standing, error) {
 	const query = `
 		SELECT collecting_since IS NULL AND @report_first AS report_only,
 		       (SELECT max(run_id) FROM gc_run WHERE report_only AND finished_at IS NOT NULL) AS reported_run,
-		       (SELECT count(*) FROM object WHERE state = 'condemned' AND purge_attempts >= 10) AS stuck
+		       (SELECT count(*) FROM object WHERE state = 'condemned' AND purge_attempts >= 10) AS stuck,
+		       (SELECT completed_at FROM gc_scan) AS last_complete_scan
 		FROM deployment`
 	type row struct {
-		ReportOnly  bool
-		ReportedRun *int64
-		Stuck       int64
+		ReportOnly       bool
+		ReportedRun      *int64
+		Stuck            int64
+		LastCompleteScan *time.Time
 	}
 	got, _, err := database.Row[row](ctx, c.pool, query, pgx.NamedArgs{"report_first": c.cfg.ReportFirst})
 	if err != nil {
 		return Standing{}, fmt.Errorf("read what the collector has not done: %w", err)
 	}
-	standing := Standing{ReportOnly: got.ReportOnly, ReportedRun: got.ReportedRun, Stuck: got.Stuck}
+	standing := Standing{ReportOnly: got.ReportOnly, ReportedRun: got.ReportedRun, Stuck: got.Stuck, LastCompleteScan: got.LastCompleteScan}
 	if standing.HeldBack, err = c.heldBack(ctx); err != nil {
 		return Standing{}, err
 	}

@@ -168,7 +168,10 @@ func (cfg BucketConfig) validate() error {
 	if err := validEndpoint(cfg.PublicEndpoint); err != nil {
 		return fmt.Errorf("public endpoint: %w", err)
 	}
-	return validPrefix(cfg.Prefix)
+	if err := validPrefix(cfg.Prefix); err != nil {
+		return err
+	}
+	return Layout{Prefix: cfg.Prefix}.apart()
 }
 
 func validEndpoint(endpoint string) error {

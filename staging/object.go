@@ -46,6 +46,7 @@ type Object struct {
 	VersionID   string // empty on a bucket without versions
 	ReservedAt  time.Time
 	SealedAt    *time.Time
+	FoundAt     *time.Time // when a scan of the bucket first saw its key, which nobody had reserved; to workers it does not exist
 
 	// Verdict and Reason are what the collector would say of it now; Until is when that may change, if it
 	// is a matter of time. HeldBackRun is the pass whose brake holds it back, where that is the verdict.
@@ -76,6 +77,7 @@ type objectRow struct {
 	VersionID      *string
 	ReservedAt     time.Time
 	SealedAt       *time.Time
+	FoundAt        *time.Time
 	Checked        bool
 	Verdict        string
 	Reason         string
@@ -85,7 +87,7 @@ type objectRow struct {
 
 const selectObjects = `
 	SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.state, o.content_type, o.filename,
-	       o.declared_size, o.declared_sha256, coalesce(o.part_size, 0) AS part_size, o.upload_id, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at,
+	       o.declared_size, o.declared_sha256, coalesce(o.part_size, 0) AS part_size, o.upload_id, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at, o.found_at,
 	       coalesce(o.checked_epoch = (SELECT max(epoch) FROM epoch), false) AS checked,
 	       x.verdict, x.reason, x.until, x.held_back_run
 	FROM object o
@@ -153,7 +155,7 @@ func (r objectRow) object() Object {
 		Declared: Bytes{Size: r.DeclaredSize, SHA256: hex.EncodeToString(r.DeclaredSha256)},
 		PartSize: r.PartSize, UploadID: orEmpty(r.UploadID),
 		Size: r.Size, SHA256: hex.EncodeToString(r.Sha256), ETag: orEmpty(r.Etag), VersionID: orEmpty(r.VersionID),
-		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt,
+		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt, FoundAt: r.FoundAt,
 		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, HeldBackRun: r.HeldBackRun, checked: r.Checked,
 	}
 }

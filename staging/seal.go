@@ -32,6 +32,8 @@ func (a *Area) Seal(ctx context.Context, name fencing.ObjectName, parts ...Part)
 
 func (a *Area) seal(ctx context.Context, o Object, parts []Part) (Object, error) {
 	switch {
+	case o.FoundAt != nil:
+		return Object{}, fencing.ErrObjectNotFound
 	case len(parts) > 0 && o.PartSize == 0:
 		return Object{}, ErrNotInParts
 	case o.State == Condemned || o.State == Deleted:

@@ -210,6 +210,10 @@ func printSummary(w io.Writer, r gc.Record) error {
 	}
 	_, err := fmt.Fprintf(w, "%s: condemned %d (%d bytes), put off %d, held back %d, deleted %d (%d bytes), failed %d, forgot %d rows\n",
 		head, r.Condemned, r.CondemnedBytes, r.PutOff, r.Braked, r.Deleted, r.DeletedBytes, r.DeleteFailed, r.Forgotten)
+	if err == nil && r.ScanKeys != nil && (!r.ScanCompleted || r.ScanUnknown+r.ScanReturned+r.ScanForeignObjects > 0) {
+		_, err = fmt.Fprintf(w, "scan (complete: %v): %d keys, %d unknown, %d had returned, %d foreign (%d bytes)\n",
+			r.ScanCompleted, *r.ScanKeys, r.ScanUnknown, r.ScanReturned, r.ScanForeignObjects, r.ScanForeignBytes)
+	}
 	return err
 }
 

@@ -24,6 +24,7 @@ type gcRunCmd struct {
 	collectorSettings
 	logSettings
 	DryRun        bool          `help:"Print what would be done, and do nothing."`
+	NoScan        bool          `help:"Do not compare the bucket with the catalog."`
 	JSON          bool          `name:"json" help:"Print a line of JSON for each object, for progress, and at the end for the run as GET /v1/gc/runs/RUN shows it."`
 	Quiet         bool          `short:"q" help:"Print neither objects nor progress."`
 	ProgressEvery time.Duration `default:"10s" help:"Where standard error is no terminal, tell how far it is at most so often."`
@@ -57,7 +58,7 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	}
 	show := newPassReporter(out, c)
 	pass, err := collector.Begin(ctx, gc.Options{
-		DryRun: c.DryRun, By: "command line: " + userName(), Each: show.object,
+		DryRun: c.DryRun, Scan: !c.NoScan, By: "command line: " + userName(), Each: show.object,
 		PhaseEnded: func(ctx context.Context, _ string) { show.phaseEnded(ctx, collector) },
 	})
 	if err != nil {

@@ -119,5 +119,6 @@ func (s collectorSettings) config(r retentionSettings) gc.Config {
 		PurgeGrace: r.PurgeGrace, Tombstones: r.RetentionTombstones, Leases: r.RetentionLeases, Refusals: r.RetentionRefusals,
 		BrakeShare: s.GCBrakeShare, BrakeMin: s.GCBrakeMin, BrakeWindow: s.GCBrakeWindow,
 		ReportFirst: s.GCFirstRun == "report", TimeLimit: s.GCTimeLimit,
+		ScanEvery: time.Duration(s.GCScanEvery), Unknown: r.RetentionUnknown, Staged: r.RetentionStaged,
 	}
 }

@@ -38,6 +38,7 @@ type retentionSettings struct {
 	DownloadURLLife     time.Duration `name:"download-url-life" default:"5m" env:"FENCELINE_DOWNLOAD_URL_LIFE" help:"How long a download URL is valid."`
 	RetentionStaged     time.Duration `default:"24h" env:"FENCELINE_RETENTION_STAGED" help:"How long an object is kept that is not published. Longer than an upload URL's life."`
 	RetentionSuperseded time.Duration `default:"336h" env:"FENCELINE_RETENTION_SUPERSEDED" help:"How long a version's object is kept after another became visible, unless the report says otherwise. Longer than the restore window. One default for all instances."`
+	RetentionUnknown    time.Duration `default:"336h" env:"FENCELINE_RETENTION_UNKNOWN" help:"How long bytes are kept, once a scan of the bucket has found them under a key that the catalog does not know. Longer than the restore window, since after a restore the newest reports may be known by their bytes alone, and not shorter than a staged object's."`
 	RestoreWindow       time.Duration `default:"168h" env:"FENCELINE_RESTORE_WINDOW" help:"The oldest backup of the database that might be restored."`
 	PurgeGrace          time.Duration `default:"24h" env:"FENCELINE_PURGE_GRACE" help:"How long the bytes of a condemned object stay. Longer than a download URL's life and a request."`
 	RetentionTombstones time.Duration `default:"2160h" env:"FENCELINE_RETENTION_TOMBSTONES" help:"How long the rows of deleted objects and the collector's records are kept. Longer than a superseded object."`
@@ -61,6 +62,7 @@ type collectorSettings struct {
 	GCBrakeWindow time.Duration `name:"gc-brake-window" default:"24h" env:"FENCELINE_GC_BRAKE_WINDOW" help:"The brake's window."`
 	GCFirstRun    string        `name:"gc-first-run" default:"report" enum:"report,collect" env:"FENCELINE_GC_FIRST_RUN" help:"What passes do where nothing was collected yet: ${enum}. report: nothing but to say what they would do, until an operator approves one."`
 	GCTimeLimit   time.Duration `name:"gc-time-limit" default:"0s" env:"FENCELINE_GC_TIME_LIMIT" help:"How long one pass of the collector may take; the next one goes on. 0s: as long as it needs."`
+	GCScanEvery   scanEvery     `name:"gc-scan-every" default:"24h" env:"FENCELINE_GC_SCAN_EVERY" help:"How old the last complete scan of the bucket may be before the collector compares the bucket with the catalog again; 0s: in every pass; off: never by schedule."`
 }
 
 // verifySettings say how fast the bytes of what is shown are looked at.

@@ -31,15 +31,17 @@ func (s retentionSettings) check(limits *limitSettings) error {
 	download := period{"--download-url-life", s.DownloadURLLife}
 	staged := period{"--retention-staged", s.RetentionStaged}
 	superseded := period{"--retention-superseded", s.RetentionSuperseded}
+	unknown := period{"--retention-unknown", s.RetentionUnknown}
 	restore := period{"--restore-window", s.RestoreWindow}
 	grace := period{"--purge-grace", s.PurgeGrace}
 	tombstones := period{"--retention-tombstones", s.RetentionTombstones}
 	leases := period{"--retention-leases", s.RetentionLeases}
 	refusals := period{"--retention-refusals", s.RetentionRefusals}
 
-	err := inBounds(upload, download, staged, superseded, restore, grace, tombstones, leases, refusals)
+	err := inBounds(upload, download, staged, superseded, unknown, restore, grace, tombstones, leases, refusals)
 	err = errors.Join(err,
-		longer(tombstones, superseded), longer(superseded, restore), longer(staged, upload), longer(grace, download))
+		longer(tombstones, superseded), longer(superseded, restore), longer(staged, upload), longer(grace, download),
+		longer(unknown, restore), notShorter(unknown, staged))
 	if limits != nil {
 		longest := period{"--lease-ttl-max", limits.LeaseTTLMax}
 		request := period{"--request-timeout", limits.RequestTimeout}
@@ -49,7 +51,7 @@ func (s retentionSettings) check(limits *limitSettings) error {
 			err = errors.Join(err, errors.New("--lease-ttl-max must be at least 1s"))
 		}
 	}
-	for _, p := range []period{staged, superseded} {
+	for _, p := range []period{staged, superseded, unknown} {
 		if p.value < shortRetention && p.value > 0 && !s.AllowShortRetention {
 			err = errors.Join(err, fmt.Errorf("%s=%s is under an hour: that needs --allow-short-retention", p.flag, p.value))
 		}
@@ -153,6 +155,13 @@ func longer(a, b period) error {
 		return nil
 	}
 	return fmt.Errorf("%s=%s must be longer than %s=%s", a.flag, a.value, b.flag, b.value)
+}
+
+func notShorter(a, b period) error {
+	if a.value >= b.value {
+		return nil
+	}
+	return fmt.Errorf("%s=%s must not be shorter than %s=%s", a.flag, a.value, b.flag, b.value)
 }
 
 // asUsage marks an error as one of the settings.

@@ -67,6 +67,12 @@ func TestAWrongSettingOfTheServiceStopsTheStart(t *testing.T) {
 	}{
 		"tombstones before superseded":   {[]string{"--retention-tombstones=300h"}, []string{"--retention-tombstones=300h", "--retention-superseded=336h"}},
 		"superseded before the window":   {[]string{"--retention-superseded=168h"}, []string{"--retention-superseded=168h", "--restore-window=168h"}},
+		"unknown before the window":      {[]string{"--retention-unknown=168h"}, []string{"--retention-unknown=168h", "--restore-window=168h"}},
+		"unknown before staged":          {[]string{"--retention-unknown=200h", "--retention-staged=201h"}, []string{"--retention-unknown=200h", "--retention-staged=201h"}},
+		"short retention of the unknown": {[]string{"--retention-unknown=59m", "--restore-window=10m", "--retention-staged=30m", "--upload-url-life=5m"}, []string{"--retention-unknown=59m", "--allow-short-retention"}},
+		"scans in words":                 {[]string{"--gc-scan-every=daily"}, []string{"--gc-scan-every"}},
+		"scans before the last":          {[]string{"--gc-scan-every=-1h"}, []string{"--gc-scan-every"}},
+		"scans once in a century":        {[]string{"--gc-scan-every=876000h"}, []string{"--gc-scan-every"}},
 		"staged before the upload's end": {[]string{"--retention-staged=2h", "--upload-url-life=2h"}, []string{"--retention-staged=2h", "--upload-url-life=2h"}},
 		"purged before the download":     {[]string{"--purge-grace=4m"}, []string{"--purge-grace=4m", "--download-url-life=5m"}},
 		"purged during a request":        {[]string{"--purge-grace=6m", "--request-timeout=6m"}, []string{"--purge-grace=6m", "--request-timeout=6m"}},

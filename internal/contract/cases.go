@@ -11,6 +11,6 @@ func Cases() []Case {
 		beforeCases(), publishCases(), publishableCases(), historyCases(),
 		resolveCases(), contentCases(), reportCases(),
 		settingsCases(), revokeCases(), holdCases(), eraseCases(), refusalCases(),
-		collectorCases(), verificationCases(), freezeCases(), openCases(), epochCases(),
+		collectorCases(), scanCases(), verificationCases(), freezeCases(), openCases(), epochCases(),
 	)
 }

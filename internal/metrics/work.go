@@ -23,7 +23,7 @@ func (m *Metrics) declareStorage() {
 		Help: "Calls of the storage, all attempts of one together. Signing a URL is none. Each start races 20 creates of one key, of which 19 are to end as precondition_failed.",
 	}, []string{"operation", "result"})
 	for _, operation := range []string{
-		"AbortMultipartUpload", "CompleteMultipartUpload", "CreateMultipartUpload", "DeleteObjects", "GetObject", "HeadObject",
+		"AbortMultipartUpload", "CompleteMultipartUpload", "CreateMultipartUpload", "DeleteObjects", "GetBucketVersioning", "GetObject", "HeadObject",
 		"ListMultipartUploads", "ListObjectVersions", "ListObjectsV2", "PutObject",
 	} {
 		for _, result := range []StorageResult{
@@ -47,7 +47,7 @@ const actionDeleted = "deleted"
 func (m *Metrics) declareCollector() {
 	m.collected = m.counters("fenceline_collector_objects_total",
 		"Objects that passes of this process handled; dry runs do not count. What is put off and what could not be deleted counts anew in each pass.",
-		"action", "condemned", "put_off", "braked", actionDeleted, "delete_failed")
+		"action", "condemned", "put_off", "braked", actionDeleted, "delete_failed", "found", "aborted")
 	m.collectedBytes = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fenceline_collector_deleted_bytes_total",
 		Help: "Bytes of the objects that passes of this process deleted.",

@@ -20,6 +20,7 @@ type Periods struct {
 	DownloadURLLife     time.Duration
 	RetentionStaged     time.Duration
 	RetentionSuperseded time.Duration
+	RetentionUnknown    time.Duration
 	RestoreWindow       time.Duration
 	PurgeGrace          time.Duration
 	RetentionTombstones time.Duration
@@ -31,7 +32,7 @@ type Periods struct {
 }
 
 // Scale derives all periods from one retention, so that a demonstration need
-// not wait for hours: both staged and superseded objects are kept for so long,
+// not wait for hours: staged, superseded and unknown objects are kept for so long,
 // and an object is gone after about twice that. The order that the service
 // checks at its start holds: tombstones > superseded > restore window; staged
 // > upload URL; purge grace > download URL and request; leases kept > longest
@@ -49,6 +50,7 @@ func Scale(retention time.Duration) (Periods, error) {
 		DownloadURLLife:     seconds(grace/2, time.Second, 5*time.Minute),
 		RetentionStaged:     retention,
 		RetentionSuperseded: retention,
+		RetentionUnknown:    retention,
 		RestoreWindow:       retention / 2,
 		PurgeGrace:          grace,
 		RetentionTombstones: 2 * retention,
@@ -74,6 +76,7 @@ func (p Periods) Variables() []string {
 		variable("DOWNLOAD_URL_LIFE", p.DownloadURLLife),
 		variable("RETENTION_STAGED", p.RetentionStaged),
 		variable("RETENTION_SUPERSEDED", p.RetentionSuperseded),
+		variable("RETENTION_UNKNOWN", p.RetentionUnknown),
 		variable("RESTORE_WINDOW", p.RestoreWindow),
 		variable("PURGE_GRACE", p.PurgeGrace),
 		variable("RETENTION_TOMBSTONES", p.RetentionTombstones),
@@ -83,5 +86,6 @@ func (p Periods) Variables() []string {
 		variable("REQUEST_TIMEOUT", p.RequestTimeout),
 		"FENCELINE_GC_SCHEDULE=@every " + p.GCInterval.String(),
 		"FENCELINE_GC_FIRST_RUN=collect", // nobody is there to approve it
+		"FENCELINE_GC_SCAN_EVERY=0s",
 	}
 }

@@ -21,6 +21,8 @@ func TestScaledPeriodsKeepTheOrderThatTheServiceChecks(t *testing.T) {
 		}{
 			{"tombstones > superseded", p.RetentionTombstones, p.RetentionSuperseded},
 			{"superseded > restore window", p.RetentionSuperseded, p.RestoreWindow},
+			{"unknown > restore window", p.RetentionUnknown, p.RestoreWindow},
+			{"unknown >= staged", p.RetentionUnknown + 1, p.RetentionStaged},
 			{"staged > upload URL", p.RetentionStaged, p.UploadURLLife},
 			{"purge grace > download URL", p.PurgeGrace, p.DownloadURLLife},
 			{"purge grace > longest request", p.PurgeGrace, p.RequestTimeout},

@@ -28,9 +28,9 @@ BEGIN
             = (v_report, p.object_epoch, p.object_counter, p.object_id);
     END IF;
 
-    IF p.object_id IS NOT NULL AND (o.key, o.size, o.sha256) IS DISTINCT FROM (p.object_key, p.size, p.sha256) THEN
-        status := 'object_gone'; -- collected so long ago that its tombstone is gone too
-    ELSIF o.object_id IS NULL THEN
+    IF p.object_id IS NOT NULL AND (o.found_at IS NOT NULL OR (o.key, o.size, o.sha256) IS DISTINCT FROM (p.object_key, p.size, p.sha256)) THEN
+        status := 'object_gone'; -- collected so long ago that its tombstone is gone too, whatever a scan found there since
+    ELSIF o.object_id IS NULL OR o.found_at IS NOT NULL THEN
         status := 'object_not_found';
     ELSIF o.state IN ('condemned', 'deleted') THEN
         status := 'object_gone';

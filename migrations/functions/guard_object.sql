@@ -1,5 +1,6 @@
 -- An object goes reserved, sealed, condemned, deleted, and never back; its name and declaration never
--- change, its upload in parts not once it is known, its digest not once it is sealed; and what is visible is not condemned.
+-- change, its upload in parts not once it is known, its digest not once it is sealed; and what is visible is not condemned. What a scan
+-- found may have the name of a version that is long collected: it is never sealed, and so never shown.
 CREATE OR REPLACE FUNCTION guard_object() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -10,14 +11,14 @@ BEGIN
     IF TG_OP = 'INSERT' THEN
         IF NEW.state <> 'reserved' THEN
             v_wrong := 'it begins as reserved, before its bytes are there';
-        ELSIF is_published(NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id) THEN
+        ELSIF NEW.found_at IS NULL AND is_published(NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id) THEN
             v_wrong := 'a version goes by its name, and must never show other bytes';
         END IF;
     ELSIF (NEW.report_id, NEW.fence_epoch, NEW.fence_counter, NEW.object_id, NEW.prefix, NEW.content_type, NEW.filename,
-        NEW.declared_size, NEW.declared_sha256, NEW.part_size, NEW.reserved_at)
+        NEW.declared_size, NEW.declared_sha256, NEW.part_size, NEW.reserved_at, NEW.found_at)
        IS DISTINCT FROM
        (OLD.report_id, OLD.fence_epoch, OLD.fence_counter, OLD.object_id, OLD.prefix, OLD.content_type, OLD.filename,
-        OLD.declared_size, OLD.declared_sha256, OLD.part_size, OLD.reserved_at) THEN
+        OLD.declared_size, OLD.declared_sha256, OLD.part_size, OLD.reserved_at, OLD.found_at) THEN
         v_wrong := 'its name and declaration may not change';
     ELSIF OLD.upload_id IS NOT NULL AND NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
         v_wrong := 'its upload in parts is known, and may not be exchanged';

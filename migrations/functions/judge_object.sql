@@ -1,7 +1,7 @@
 -- Why an object is kept, or that it is due. The collector condemns by it, and whoever asks is told the
 -- same. p_now is read after the report's row is held where something follows from the answer.
 -- Verdict: kept (visible, held, kept_version, within_retention, frozen), put_off (live_lease), due (never_sealed,
--- never_published, superseded), condemned and deleted (with the reason of their condemnation). until: when that
+-- never_published, superseded, unknown), condemned and deleted (with the reason of their condemnation). until: when that
 -- may change, or for what is due, since when it is.
 CREATE OR REPLACE FUNCTION judge_object(o object, r report, p_floor_epoch integer, p_now timestamptz,
     OUT verdict text, OUT reason text, OUT until timestamptz)
@@ -30,7 +30,9 @@ BEGIN
         v_unkept := coalesce(o.unkept_at, (SELECT keep_changed_at FROM service_default));
         until := v_unkept + v_retention * interval '1 millisecond';
     END IF;
-    until := greatest(coalesce(until, 'infinity'), spared_until(p_floor_epoch, v_published, v_retention));
+    -- What a scan found is kept for its whole retention, also from a floor on.
+    until := greatest(coalesce(until, 'infinity'),
+                      spared_until(p_floor_epoch, v_published OR o.found_at IS NOT NULL, coalesce(o.found_retention_ms, v_retention)));
     IF v_published THEN
         reason := kept_as(r, o.fence_epoch, o.fence_counter, o.object_id);
     END IF;
@@ -47,6 +49,9 @@ BEGIN
     ELSIF v_published THEN
         verdict := 'due';
         reason := 'superseded';
+    ELSIF o.found_at IS NOT NULL THEN -- no lease works on it: nobody can publish it
+        verdict := 'due';
+        reason := 'unknown';
     ELSIF (o.fence_epoch, o.fence_counter) = (r.granted_epoch, r.granted_counter)
           AND lease_is_live(r, p_floor_epoch, p_now) AND p_now < o.reserved_at + v_longest THEN
         verdict := 'put_off';

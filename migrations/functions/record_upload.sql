@@ -24,7 +24,7 @@ BEGIN
     WHERE (report_id, fence_epoch, fence_counter, object_id) = (p_report, p_epoch, p_counter, p_object)
     FOR NO KEY UPDATE;
 
-    IF o.object_id IS NULL OR o.part_size IS NULL THEN
+    IF o.object_id IS NULL OR o.part_size IS NULL OR o.found_at IS NOT NULL THEN
         status := 'object_not_found';
     ELSIF is_frozen(p_report) THEN
         status := 'frozen';

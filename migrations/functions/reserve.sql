@@ -69,6 +69,8 @@ BEGIN
                 v_now + p_retention_ms * interval '1 millisecond')
         RETURNING * INTO o;
         status := 'reserved';
+    ELSIF o.found_at IS NOT NULL THEN
+        status := 'object_exists'; -- bytes that nobody reserved are under its key
     ELSIF (o.content_type, o.filename, o.declared_size, o.declared_sha256, o.part_size)
           IS DISTINCT FROM (p_content_type, p_filename, p_size, p_sha256, p_part_size) THEN
         status := 'object_id_reused';

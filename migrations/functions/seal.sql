@@ -28,7 +28,7 @@ BEGIN
     FOR NO KEY UPDATE;
     v_now := fenceline_now();
 
-    IF o.object_id IS NULL THEN
+    IF o.object_id IS NULL OR o.found_at IS NOT NULL THEN -- what a scan found is nobody's
         status := 'object_not_found';
     ELSIF is_frozen(p_report) THEN
         status := 'frozen';

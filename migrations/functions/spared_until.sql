@@ -1,5 +1,6 @@
 -- Until when a floor spares an object that would be due: what was staged or given up before the older epochs were
--- closed may be known by less than the whole truth, and is kept for its retention from then on. NULL: no floor was set.
+-- closed may be known by less than the whole truth, and is kept for its retention from then on. NULL: no floor was set. What a scan
+-- found has a retention of its own, like what was published.
 CREATE OR REPLACE FUNCTION spared_until(p_floor_epoch integer, p_published boolean, p_retention_ms bigint) RETURNS timestamptz
 LANGUAGE sql STABLE
 SET search_path = public, pg_temp

@@ -1,0 +1,164 @@
+package gc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/fencing"
+	"github.com/fenceline/fenceline/staging"
+)
+
+// beginScan takes up the scan that is under way, or begins one.
+func (p *Pass) beginScan(ctx context.Context) (*scan, error) {
+	const query = `SELECT status, part, after_key FROM begin_scan(@run)`
+	type answer struct {
+		Status   *string
+		Part     *string
+		AfterKey []byte
+	}
+	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID})
+	if err != nil {
+		return nil, err
+	}
+	if got.Status != nil {
+		return nil, stepError(*got.Status)
+	}
+	s := &scan{pass: p, layout: p.collector.bucket.Layout()}
+	s.startAt(*got.Part, string(got.AfterKey))
+	if !strings.HasPrefix(s.after, s.layout.Root()) { // of another prefix, or the beginning
+		s.after = ""
+	}
+	return s, nil
+}
+
+// startAt goes on in a part, after a key.
+func (s *scan) startAt(part, after string) {
+	s.part, s.after = part, after
+	s.rows = &rowStream{pool: s.pass.collector.pool, end: s.layout.End(), size: s.pass.collector.cfg.Batch}
+}
+
+// moveTo writes down that a part of the scan is done, and begins the next.
+func (s *scan) moveTo(ctx context.Context, part string) error {
+	s.startAt(part, "")
+	return s.record(ctx, "")
+}
+
+// pause writes down what was seen where that has become enough. All is done with up to the key.
+func (s *scan) pause(ctx context.Context, after string) error {
+	if s.listed < mostListed && len(s.found)+len(s.returned) < s.pass.collector.cfg.Batch {
+		return nil
+	}
+	return s.record(ctx, after)
+}
+
+// record writes down what was seen up to a key. Should it break off half-way, the same is seen again, and what was recorded
+// is known then.
+func (s *scan) record(ctx context.Context, after string) error {
+	const query = `SELECT status FROM record_scan(@run, @part, @after, @keys, @objects, @bytes, @sample)`
+	type answer struct{ Status string }
+	if err := s.pass.inTime(ctx); err != nil {
+		return err
+	}
+	if err := s.recordFound(ctx); err != nil {
+		return err
+	}
+	if err := s.noteLeftovers(ctx); err != nil {
+		return err
+	}
+	got, err := database.Change[answer](ctx, s.pass.collector.pool, query, pgx.NamedArgs{
+		"run": s.pass.ID, "part": s.part, "after": []byte(after), "keys": s.seen,
+		"objects": s.tally.objects, "bytes": s.tally.bytes, "sample": s.tally.sample,
+	})
+	if err != nil {
+		return err
+	}
+	if got.Status != "recorded" {
+		return stepError(got.Status)
+	}
+	s.listed, s.seen, s.tally = 0, 0, foreign{}
+	return nil
+}
+
+// recordFound has the database record what no row knew, unless one does by now.
+func (s *scan) recordFound(ctx context.Context) error {
+	const query = `
+		SELECT status, report_id, fence_epoch, fence_counter, object_id, key, size
+		FROM record_found(@run, @prefix, @keys, @retention_ms)`
+	type answer struct {
+		Status       string
+		ReportID     *fencing.ReportID
+		FenceEpoch   *int32
+		FenceCounter *int64
+		ObjectID     *fencing.ObjectID
+		Key          *string
+		Size         *int64
+	}
+	if len(s.found) == 0 {
+		return nil
+	}
+	keys, err := json.Marshal(s.found)
+	if err != nil {
+		return fmt.Errorf("encode what was found: %w", err)
+	}
+	recorded, err := database.Changes[answer](ctx, s.pass.collector.pool, query, pgx.NamedArgs{
+		"run": s.pass.ID, "prefix": s.layout.Prefix, "keys": string(keys), "retention_ms": s.pass.collector.cfg.Unknown.Milliseconds(),
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range recorded {
+		if a.ReportID == nil {
+			return stepError(a.Status)
+		}
+		s.pass.tell(Entry{
+			Action: "found", Reason: "unknown", Key: *a.Key, Size: a.Size,
+			Object: fencing.ObjectName{
+				Report: *a.ReportID, Fence: fencing.Joined(a.FenceEpoch, a.FenceCounter), Object: *a.ObjectID,
+			},
+		})
+	}
+	s.found = s.found[:0]
+	return nil
+}
+
+// noteLeftovers notes at the rows what is there although they say that it is not.
+func (s *scan) noteLeftovers(ctx context.Context) error {
+	const query = `SELECT status FROM note_leftovers(@run, @uploads, @keys, @spared_ms)`
+	type answer struct{ Status string }
+	if len(s.returned) == 0 {
+		return nil
+	}
+	keys, err := json.Marshal(s.returned)
+	if err != nil {
+		return fmt.Errorf("encode what is left over: %w", err)
+	}
+	got, err := database.Change[answer](ctx, s.pass.collector.pool, query, pgx.NamedArgs{
+		"run": s.pass.ID, "uploads": s.part == scanUploads, "keys": string(keys),
+		"spared_ms": s.pass.collector.cfg.Staged.Milliseconds(),
+	})
+	if err != nil {
+		return err
+	}
+	if got.Status != "noted" {
+		return stepError(got.Status)
+	}
+	s.returned = s.returned[:0]
+	return nil
+}
+
+// mostSamples is how many foreign keys a record shows.
+const mostSamples = 10
+
+// add counts what is not ours. What is shown of its key is text that the database can hold.
+func (f *foreign) add(stored staging.Stored) {
+	f.objects++
+	f.bytes += stored.Size
+	if len(f.sample) < mostSamples {
+		f.sample = append(f.sample, strings.ToValidUTF8(strings.ReplaceAll(stored.Key, "\x00", "\uFFFD"), "\uFFFD"))
+	}
+}
