@@ -205,7 +205,7 @@ func TestAnUploadThatSomebodyAbortedIsIncomplete(t *testing.T) {
 	path := objectPath("july", fence, "o")
 	reserved := w.DoAs(t, w.Worker, "PUT", path, multipart(content)).Want(t, 201)
 	parts := uploadParts(t, reserved, content)
-	if err := w.Storage.Open(t).AbortUploads(t.Context(), reserved.String(t, "key"), nil); err != nil {
+	if err := w.Storage.Open(t).AbortUploads(t.Context(), reserved.String(t, "key")); err != nil {
 		t.Fatal(err)
 	}
 	w.DoAs(t, w.Worker, "POST", path+"/seal", doc{"parts": parts}).Refused(t, 409, "object_incomplete")

@@ -50,7 +50,7 @@ func (a *Area) seal(ctx context.Context, o Object, parts []Part) (Object, error)
 		return Object{}, err
 	}
 	if inParts { // no other upload of the key can become anything; sealed, it may stay for years before they are looked for
-		if err := a.bucket.AbortUploads(ctx, o.Key, nil); err != nil {
+		if err := a.bucket.AbortUploads(ctx, o.Key); err != nil {
 			return Object{}, err
 		}
 	}
