@@ -13,3 +13,13 @@ func (c *Collector) Next(ctx context.Context, after time.Time) (time.Time, error
 	}
 	return scheduled.Entries()[0].Schedule.Next(after.In(scheduled.Location())), nil
 }
+
+// OnWait has passes wait for a throttling storage by a test's means.
+func OnWait(cfg *Config, wait func(context.Context, time.Duration) error) { cfg.wait = wait }
+
+// OnPace has passes keep to the pace by a test's means.
+func OnPace(cfg *Config, waitN func(context.Context, int) error) { cfg.pace = paceFunc(waitN) }
+
+type paceFunc func(context.Context, int) error
+
+func (f paceFunc) WaitN(ctx context.Context, n int) error { return f(ctx, n) }

@@ -26,6 +26,7 @@ type Pass struct {
 	ID        int64
 	options   Options
 	collector *Collector
+	throttle  throttle
 	told      int64 // the last entry of the ledger that was looked at for what was forgotten
 }
 

@@ -40,7 +40,9 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 		return usageError{err}
 	}
 	defer pool.Close()
-	bucket, err := staging.OpenBucket(ctx, c.storageSettings.config())
+	storage := c.storageSettings.config()
+	storage.Log = c.logger()
+	bucket, err := staging.OpenBucket(ctx, storage)
 	if err != nil {
 		return usageError{err}
 	}

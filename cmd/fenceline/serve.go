@@ -105,5 +105,6 @@ func (s collectorSettings) config(r retentionSettings) gc.Config {
 	return gc.Config{
 		PurgeGrace: r.PurgeGrace, Tombstones: r.RetentionTombstones, Leases: r.RetentionLeases, Refusals: r.RetentionRefusals,
 		BrakeShare: s.GCBrakeShare, BrakeMin: s.GCBrakeMin, BrakeWindow: s.GCBrakeWindow,
+		Pace: s.GCPace,
 	}
 }
