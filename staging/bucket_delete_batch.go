@@ -66,6 +66,7 @@ func deleteResults(refs []ObjectRef, out *s3.DeleteObjectsOutput) []DeleteResult
 			answer.Err = fmt.Errorf("%w: no answer for this key", ErrStorageUnavailable)
 		}
 		answer.ObjectRef = ref
+		answer.Hidden = answer.Hidden && ref.VersionID == "" // else it was the marker that went
 		results[i] = answer
 	}
 	return results

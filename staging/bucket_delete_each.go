@@ -13,19 +13,28 @@ import (
 // deletesAtOnce is how many single deletes are under way at the same time.
 const deletesAtOnce = 8
 
-// deleteEach removes the objects by a request each. What concerns all of them, and not one object, ends it.
+// deleteEach removes the objects by a request each. What concerns all of them, and not one object, ends it. The versions
+// of one key go one after the other: where a delete moves the next version to the front, two at once lose one.
 func (b *Bucket) deleteEach(ctx context.Context, refs []ObjectRef, beforeSend func(context.Context) error) ([]DeleteResult, error) {
 	results := make([]DeleteResult, len(refs))
+	ofKey := map[string][]int{}
+	for i, ref := range refs {
+		ofKey[ref.Key] = append(ofKey[ref.Key], i)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(deletesAtOnce)
-	for i, ref := range refs {
+	for _, places := range ofKey {
 		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
+			for _, i := range places {
+				if err := context.Cause(ctx); err != nil {
+					return err
+				}
+				var err error
+				if results[i], err = b.deleteOne(ctx, refs[i], beforeSend); err != nil {
+					return err
+				}
 			}
-			var err error
-			results[i], err = b.deleteOne(ctx, ref, beforeSend)
-			return err
+			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -58,10 +58,9 @@ func (b *Bucket) Head(ctx context.Context, key, versionID string) (Stat, error) 
 		VersionID:    aws.ToString(out.VersionId),
 		LastModified: aws.ToTime(out.LastModified),
 	}
-	// The checksum of a multipart upload may be one of checksums: it says nothing
-	// about the whole. Servers that do not say what it is of tell such an upload by its ETag.
-	whole := out.ChecksumType == types.ChecksumTypeFullObject || out.ChecksumType == "" && !strings.Contains(stat.ETag, "-")
-	if whole {
+	// The checksum of a multipart upload is one of checksums: it says nothing
+	// about the whole.
+	if out.ChecksumType == types.ChecksumTypeFullObject {
 		stat.SHA256 = sumOf(aws.ToString(out.ChecksumSHA256))
 	}
 	return stat, nil

@@ -47,8 +47,11 @@ func (p *Probe) Checksum(ctx context.Context) error {
 		return err
 	}
 	stat, err := p.bucket.Head(ctx, key, "")
-	if err == nil && stat.SHA256 != digest {
-		err = fmt.Errorf("it says %q of bytes with the digest %s", stat.SHA256, digest)
+	switch {
+	case err == nil && stat.SHA256 == "":
+		return errors.New("it gives none, or not one of the whole")
+	case err == nil && stat.SHA256 != digest:
+		return errors.New("it gives another than the bytes have")
 	}
 	return err
 }

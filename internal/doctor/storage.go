@@ -37,19 +37,30 @@ func (d *Doctor) storage(ctx context.Context) (findings []Finding) {
 		findings = append(findings, found("storage", "cleaned up", probe.Close(ctx), Warning,
 			"remove what is under <prefix>probe/ by hand", ""))
 	}()
-	versioning, settings := settingFindings(ctx, probe)
+	// What is under way is brought to its end, also where ctx ends: else nobody knows what it has left behind.
+	whole := context.WithoutCancel(ctx)
+	versioning, settings := settingFindings(whole, probe)
 	findings = append(findings, settings...)
 	for _, c := range storageChecks(d.Bucket, probe, versioning) {
 		if ctx.Err() != nil {
 			break
 		}
-		findings = append(findings, found("storage", c.name, c.try(ctx), c.worse, c.follows, c.works))
+		findings = append(findings, found("storage", c.name, bounded(whole, c.try), c.worse, c.follows, c.works))
 	}
 	if ctx.Err() == nil {
-		findings = append(findings, wrongDigest(ctx, probe), publicURL(ctx, probe))
-		findings = append(findings, deleteFindings(ctx, probe)...)
+		findings = append(findings, wrongDigest(whole, probe), publicURL(whole, probe))
+		findings = append(findings, deleteFindings(whole, probe)...)
 	}
 	return findings
+}
+
+// checkTimeout bounds one check.
+const checkTimeout = 30 * time.Second
+
+func bounded(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return try(ctx)
 }
 
 // reachFindings say whether the storage answers, lets the service in, has the bucket, and has the same time.
@@ -138,7 +149,7 @@ func storageChecks(b *staging.Bucket, p *staging.Probe, versioning staging.Versi
 
 // wrongDigest says what comes of bytes that do not have the digest that was declared.
 func wrongDigest(ctx context.Context, p *staging.Probe) Finding {
-	err := p.WrongDigest(ctx)
+	err := bounded(ctx, p.WrongDigest)
 	f := found("storage", "wrong digest is refused", err, Warning, "it shows when the object is sealed, which reads it for that", "")
 	if errors.Is(err, staging.ErrBelieves) {
 		f.Result, f.Follows = Failed, "wrong bytes are taken for those that were declared"
@@ -148,7 +159,7 @@ func wrongDigest(ctx context.Context, p *staging.Probe) Finding {
 
 // publicURL says whether the address that workers and readers see works.
 func publicURL(ctx context.Context, p *staging.Probe) Finding {
-	err := p.PublicURL(ctx)
+	err := bounded(ctx, p.PublicURL)
 	f := found("storage", "address that workers see", err, Failed, "URLs are signed for it, and do not work: see --s3-public-endpoint", "")
 	switch {
 	case errors.Is(err, staging.ErrStorageUnavailable):
@@ -172,7 +183,7 @@ func deleteFindings(ctx context.Context, p *staging.Probe) (findings []Finding) 
 	}
 	errs := map[staging.DeleteWay]error{}
 	for _, w := range ways {
-		errs[w.way] = p.DeleteBy(ctx, w.way)
+		errs[w.way] = bounded(ctx, func(ctx context.Context) error { return p.DeleteBy(ctx, w.way) })
 	}
 	for _, w := range ways {
 		f := found("storage", w.name, errs[w.way], Warning, "", "")
