@@ -33,13 +33,14 @@ func (d *doomed) failed(err error) {
 	d.Error = &text
 }
 
-// selectDoomed reads what may be deleted now: a delete that failed is due again when its pause is over.
+// selectDoomed reads what may be deleted now: a delete that failed is due again when its pause is over. The clock is read
+// once, so that the index ends where the due ones do: a million may be within their grace.
 const selectDoomed = `
 	SELECT report_id, fence_epoch, fence_counter, object_id, NULL::text AS error, key, version_id,
 	       (part_size IS NOT NULL OR sealed_at IS NULL) AS unfinished, coalesce(size, declared_size) AS size, condemned_reason,
 	       coalesce(retry_at, purge_after) AS due_at
 	FROM object
-	WHERE state = 'condemned' AND coalesce(retry_at, purge_after) <= fenceline_now() AND NOT is_frozen(report_id)`
+	WHERE state = 'condemned' AND coalesce(retry_at, purge_after) <= (SELECT fenceline_now()) AND NOT is_frozen(report_id)`
 
 // purge deletes the bytes of condemned objects, and marks each row for which the storage has said that they
 // are gone. Nothing can refer to them any more: condemned is final.
