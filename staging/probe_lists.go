@@ -124,7 +124,7 @@ func (p *Probe) Lifecycle(ctx context.Context) (rules []string, err error) {
 	}
 	ours := p.bucket.prefix + "reports/"
 	for _, rule := range out.Rules {
-		prefix := aws.ToString(rule.Prefix)
+		prefix := aws.ToString(rule.Prefix) //lint:ignore SA1019 rules that were made long ago have it there
 		if rule.Filter != nil {
 			prefix = aws.ToString(rule.Filter.Prefix)
 			if rule.Filter.And != nil {
