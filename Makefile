@@ -23,9 +23,9 @@ dev: setup build ## run everything on an embedded PostgreSQL and S3 server, kept
 demo: setup build ## see a paused worker being refused
 	@bin/fenceline-dev demo
 
-test: setup build ## run the tests (TEST='-run Publish ./catalog' for some of them)
+test: setup build ## run the tests (TEST='-run Publish ./catalog' for some, S3=URL and the AWS_* keys for another S3 server)
 	@tools/setup gcc
-	CGO_ENABLED=1 bin/fenceline-dev exec --servers-only -- $(GO) test -race -shuffle=on -count=1 $(TEST)
+	CGO_ENABLED=1 bin/fenceline-dev exec --servers-only $(if $(S3),--s3 $(S3)) -- $(GO) test -race -shuffle=on -count=1 $(TEST)
 
 torment: setup build ## kill the service at random, and check what it has done (TORMENT='--kills 200 --seed 7')
 	@bin/fenceline-dev torment $(TORMENT)

@@ -198,6 +198,12 @@ type objectView struct {
 	// CondemnedBecause and PurgeAfter say why it was taken, and from when its bytes may be deleted.
 	CondemnedBecause string     `json:"condemned_because,omitzero"`
 	PurgeAfter       *time.Time `json:"purge_after,omitzero"`
+	// How often the storage has refused to delete the bytes, what it said the last time, and when it is asked again;
+	// Stuck from the tenth time on.
+	PurgeAttempts int        `json:"purge_attempts,omitzero"`
+	PurgeError    string     `json:"purge_error,omitzero"`
+	RetryAt       *time.Time `json:"retry_at,omitzero"`
+	Stuck         bool       `json:"stuck,omitzero"`
 }
 
 // heldBackView is what holds an object back until an operator approves the run.
@@ -215,6 +221,9 @@ func viewObject(o staging.Object) objectView {
 	}
 	if o.PartSize != 0 {
 		v.Multipart = &inParts{PartSize: o.PartSize}
+	}
+	if f := o.Failure; f != nil {
+		v.PurgeAttempts, v.PurgeError, v.RetryAt, v.Stuck = f.Attempts, f.Error, &f.RetryAt, f.Stuck()
 	}
 	switch o.Verdict {
 	case "condemned", "deleted":

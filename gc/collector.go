@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/time/rate"
 
 	"github.com/fenceline/fenceline/internal/metrics"
 	"github.com/fenceline/fenceline/staging"
@@ -48,6 +50,8 @@ type Config struct {
 	// Batch is how many objects one transaction, or one delete request, handles: at most
 	// staging.MaxDeletes. Default 500.
 	Batch int
+	// Pace is how many objects a second are deleted at most. Default: as many as the storage manages.
+	Pace int
 	// Silence is how long a pass may not move before another takes its place. Default 30 s.
 	Silence time.Duration
 	// Schedule says when a pass begins by itself: five cron fields, in UTC unless CRON_TZ=ZONE
@@ -57,6 +61,15 @@ type Config struct {
 	Metrics *metrics.Metrics
 	// Log receives what passes did. Default slog.Default().
 	Log *slog.Logger
+
+	atOnce int                                        // how many objects one delete request names: a batch, or what the pace allows in a second
+	pace   pace                                       // keeps to Pace
+	wait   func(context.Context, time.Duration) error // waits while the storage throttles
+}
+
+// pace holds up whoever wants to delete n objects more, as long as it takes.
+type pace interface {
+	WaitN(ctx context.Context, n int) error
 }
 
 // bucket is what the collector needs of the storage.
@@ -66,7 +79,11 @@ type bucket interface {
 	Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error)
 	// Versions lists every version of a key.
 	Versions(ctx context.Context, key string) ([]staging.ObjectRef, error)
-	// AbortUploads ends every unfinished upload of a key in parts. beforeSend is as in Delete.
+	// Uploads lists the unfinished uploads in parts under a prefix.
+	Uploads(ctx context.Context, prefix string) iter.Seq2[[]staging.UploadRef, error]
+	// AbortUpload ends one of them. beforeSend is as in Delete.
+	AbortUpload(ctx context.Context, key, uploadID string, beforeSend func(context.Context) error) error
+	// AbortUploads ends those of one key.
 	AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error
 }
 
@@ -123,6 +140,17 @@ func New(pool *pgxpool.Pool, b storage, cfg Config) *Collector {
 	cfg.Staged = cmp.Or(cfg.Staged, day)
 	cfg.Batch = min(cmp.Or(cfg.Batch, 500), staging.MaxDeletes)
 	cfg.Silence = cmp.Or(cfg.Silence, 30*time.Second)
+	cfg.atOnce = cfg.Batch
+	limit := rate.Inf
+	if cfg.Pace > 0 {
+		limit, cfg.atOnce = rate.Limit(cfg.Pace), min(cfg.Batch, cfg.Pace)
+	}
+	if cfg.pace == nil {
+		cfg.pace = rate.NewLimiter(limit, cfg.atOnce)
+	}
+	if cfg.wait == nil {
+		cfg.wait = wait
+	}
 	return &Collector{
 		pool: pool, bucket: b, cfg: cfg, log: cmp.Or(cfg.Log, slog.Default()), begun: make(chan *Pass, 1),
 	}

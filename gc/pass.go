@@ -36,6 +36,7 @@ type Pass struct {
 
 	options   Options
 	collector *Collector
+	throttle  throttle
 	told      int64 // the last entry of the ledger that was looked at for what was forgotten
 }
 

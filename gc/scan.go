@@ -3,7 +3,6 @@ package gc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 

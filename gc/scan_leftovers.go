@@ -69,16 +69,16 @@ func (s *scan) leftovers(ctx context.Context) error {
 // remove asks the storage to abort the unfinished uploads of a batch, and to delete what is stored under what is deleted, and notes in it
 // what failed. As in a purge, each request is looked at once more when it was signed.
 func (s *scan) remove(ctx context.Context, batch []leftover) error {
-	all := make([]doomed, len(batch))
+	all := make([]*doomed, len(batch))
 	for i, l := range batch {
-		all[i] = doomed{ReportID: l.ReportID, Key: l.Key}
+		all[i] = &doomed{ReportID: l.ReportID, Key: l.Key}
 	}
 	for i, l := range batch { // first, since what is completed meanwhile is deleted then
 		if !l.Uploads {
 			continue
 		}
 		err := s.pass.collector.bucket.AbortUploads(ctx, l.Key, s.pass.mayDelete(all[i:i+1]))
-		if stops(err) {
+		if endsScan(err) {
 			return err
 		}
 		batch[i].note(err)
@@ -103,7 +103,7 @@ func (s *scan) remove(ctx context.Context, batch []leftover) error {
 		if err == nil && r.Hidden {
 			err = s.pass.deleteVersions(ctx, all[places[n]])
 		}
-		if stops(err) {
+		if endsScan(err) {
 			return err
 		}
 		batch[places[n]].note(err)
@@ -111,16 +111,9 @@ func (s *scan) remove(ctx context.Context, batch []leftover) error {
 	return nil
 }
 
-// stops tells an error that is of no single key, but has the pass stop where it is, or pick again.
-func stops(err error) bool {
-	for _, stop := range []error{
-		errFrozenSince, ErrPaused, ErrRunEnded, database.ErrUnavailable, staging.ErrStorageUnavailable, context.Canceled,
-	} {
-		if errors.Is(err, stop) {
-			return true
-		}
-	}
-	return false
+// endsScan tells an error that is of no single key, but has the pass stop where it is, or pick again.
+func endsScan(err error) bool {
+	return stops(err) || errors.Is(err, staging.ErrThrottled) || errors.Is(err, staging.ErrStorageUnavailable)
 }
 
 func (l *leftover) note(err error) {

@@ -1,9 +1,11 @@
 package staging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -43,6 +45,12 @@ type BucketConfig struct {
 	// own (AWS_REGION, the profile), else us-east-1.
 	Region string
 
+	// Deletes is how objects are deleted. Default: DeleteAuto.
+	Deletes DeleteWay
+
+	// Log is told when DeleteAuto gives up its first way. Default: slog.Default().
+	Log *slog.Logger
+
 	// Metrics counts the calls of the storage. Default: nobody does.
 	Metrics *metrics.Metrics
 }
@@ -77,6 +85,7 @@ type Bucket struct {
 	patient     aws.HTTPClient // for what may take joinTimeout
 	presigner   *s3.PresignClient
 	credentials aws.CredentialsProvider
+	deletes     *deletes
 }
 
 // OpenBucket builds the clients for the bucket that cfg names. It reads the
@@ -112,6 +121,7 @@ func OpenBucket(ctx context.Context, cfg BucketConfig) (*Bucket, error) {
 		patient:     patientClient(loaded.HTTPClient),
 		presigner:   s3.NewPresignClient(s3.NewFromConfig(loaded, atEndpoint(public))),
 		credentials: loaded.Credentials,
+		deletes:     &deletes{set: cmp.Or(cfg.Deletes, DeleteAuto), log: cmp.Or(cfg.Log, slog.Default())},
 	}, nil
 }
 
@@ -167,6 +177,11 @@ func (cfg BucketConfig) validate() error {
 	}
 	if err := validEndpoint(cfg.PublicEndpoint); err != nil {
 		return fmt.Errorf("public endpoint: %w", err)
+	}
+	switch cfg.Deletes {
+	case "", DeleteAuto, DeleteBatch, DeleteMD5, DeleteSingle:
+	default:
+		return fmt.Errorf("there is no way to delete that is called %q", cfg.Deletes)
 	}
 	if err := validPrefix(cfg.Prefix); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -31,6 +32,10 @@ var (
 	// no answer: time-out, broken connection, 5xx, throttling that outlasted
 	// the retries, or no credentials. Asking again later may help.
 	ErrStorageUnavailable = errors.New("storage is unavailable")
+
+	// ErrThrottled reports that the storage asks to be asked less often: SlowDown, 429 and their like. It is an
+	// ErrStorageUnavailable that ends by waiting.
+	ErrThrottled = fmt.Errorf("%w: it asks for fewer requests", ErrStorageUnavailable)
 )
 
 // storageError puts the sentinel that fits before an error of the SDK, and
@@ -52,10 +57,19 @@ func storageErrorKind(err error) error {
 		return ErrNoBytes
 	case statusOf(err) == http.StatusPreconditionFailed:
 		return ErrBytesChanged
+	case isThrottled(err):
+		return ErrThrottled
 	case isUnavailable(err):
 		return ErrStorageUnavailable
 	}
 	return nil
+}
+
+// isThrottled tells a storage that is there, and wants less, from one that is away: a bare 503 may be a proxy's.
+func isThrottled(err error) bool {
+	code := codeOf(err)
+	_, known := retry.DefaultThrottleErrorCodes[code]
+	return known || strings.HasPrefix(code, "SlowDown") || statusOf(err) == http.StatusTooManyRequests
 }
 
 // isMissing tells a missing key, or upload in parts, from a missing bucket, which is a fault of the
@@ -72,16 +86,12 @@ func isUnavailable(err error) bool {
 	switch status := statusOf(err); {
 	case status == http.StatusNotImplemented: // it never will be
 		return false
-	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+	case status >= http.StatusInternalServerError:
 		return true
 	}
-	switch code := codeOf(err); code {
+	switch codeOf(err) {
 	case "InternalError", "ServiceUnavailable", "RequestTimeout":
 		return true
-	default:
-		if _, throttled := retry.DefaultThrottleErrorCodes[code]; throttled {
-			return true
-		}
 	}
 	return isBrokenConnection(err)
 }

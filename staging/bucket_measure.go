@@ -7,7 +7,6 @@ import (
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 
@@ -33,7 +32,6 @@ func measured(m *metrics.Metrics) func(*s3.Options) {
 // resultOf says how a call ended, for those who watch the storage.
 func resultOf(err error) metrics.StorageResult {
 	_, stopped := errors.AsType[*stoppedError](err)
-	_, throttled := retry.DefaultThrottleErrorCodes[codeOf(err)]
 	timeout, isNet := errors.AsType[interface {
 		error
 		Timeout() bool
@@ -47,7 +45,7 @@ func resultOf(err error) metrics.StorageResult {
 		return metrics.StorageNotFound
 	case status == http.StatusPreconditionFailed, codeOf(err) == "ConditionalRequestConflict":
 		return metrics.StoragePreconditionFailed
-	case throttled, status == http.StatusTooManyRequests:
+	case isThrottled(err):
 		return metrics.StorageThrottled
 	case errors.Is(err, context.DeadlineExceeded), isNet && timeout.Timeout(), codeOf(err) == "RequestTimeout":
 		return metrics.StorageTimeout

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -64,50 +63,6 @@ func (b *Bucket) CompleteUpload(ctx context.Context, key, uploadID string, parts
 	}
 	if err != nil {
 		return fmt.Errorf("complete upload of %q: %w", key, storageError(err))
-	}
-	return nil
-}
-
-// AbortUpload ends one upload of key in parts, and removes its parts. One that is not there has ended already.
-func (b *Bucket) AbortUpload(ctx context.Context, key, uploadID string) error {
-	return b.abort(ctx, key, uploadID, nil)
-}
-
-// AbortUploads ends every unfinished upload of key in parts, also those that nobody has written down. beforeSend is as
-// in Delete.
-func (b *Bucket) AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error {
-	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{
-		Bucket: aws.String(b.name), Prefix: aws.String(key),
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if statusOf(err) == http.StatusNotImplemented {
-			return nil // nor can there be any
-		}
-		if err != nil {
-			return fmt.Errorf("list uploads of %q: %w", key, storageError(err))
-		}
-		for _, u := range page.Uploads {
-			if aws.ToString(u.Key) != key { // one that only begins so
-				continue
-			}
-			if err := b.abort(ctx, key, aws.ToString(u.UploadId), beforeSend); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (b *Bucket) abort(ctx context.Context, key, uploadID string, beforeSend func(context.Context) error) error {
-	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
-		Bucket: aws.String(b.name), Key: aws.String(key), UploadId: aws.String(uploadID),
-	}, afterSigning(beforeSend))
-	if stopped, ok := errors.AsType[*stoppedError](err); ok {
-		return fmt.Errorf("abort upload of %q: before sending: %w", key, stopped.error)
-	}
-	if err != nil && !isMissing(err) {
-		return fmt.Errorf("abort upload of %q: %w", key, storageError(err))
 	}
 	return nil
 }

@@ -3,9 +3,12 @@ package staging_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fenceline/fenceline/internal/testbucket"
 	"github.com/fenceline/fenceline/staging"
@@ -51,7 +54,7 @@ func TestASecondUploadOfAKeyDoesNotOverwriteTheFirst(t *testing.T) {
 				t.Errorf("under the key is %+v (%v), want %+v, which was completed first", now, err, written)
 			}
 			must(t, "abort what is left", b.AbortUploads(t.Context(), key, nil))
-			must(t, "abort what has ended", b.AbortUpload(t.Context(), key, second))
+			must(t, "abort what has ended", b.AbortUpload(t.Context(), key, second, nil))
 			if left := storage.Uploads(t); len(left) > 0 {
 				t.Errorf("uploads are left: %q", left)
 			}
@@ -69,12 +72,60 @@ func TestAbortUploadsSparesOtherKeysAndWhatItsCallerStops(t *testing.T) {
 	}
 	other := key + ".csv " + storage.BeginUpload(t, key+".csv")
 	stopped := errors.New("not now")
-	wantError(t, b.AbortUploads(t.Context(), key, func(context.Context) error { return stopped }), stopped)
+	for page, err := range b.Uploads(t.Context(), key) {
+		must(t, "list uploads", err)
+		for _, u := range page {
+			wantError(t, b.AbortUpload(t.Context(), u.Key, u.UploadID, func(context.Context) error { return stopped }), stopped)
+		}
+	}
 	if left := storage.Uploads(t); len(left) != 4 {
 		t.Errorf("%d uploads are left of what was stopped, want all 4", len(left))
 	}
 	must(t, "abort", b.AbortUploads(t.Context(), key, nil))
 	if left := storage.Uploads(t); len(left) != 1 || left[0] != other {
 		t.Errorf("left are %q, want %q", left, other)
+	}
+}
+
+func TestUploadsAreListedInPagesOfOne(t *testing.T) {
+	t.Parallel()
+	storage := testbucket.New(t)
+	b := storage.Behind(t, storage.InPagesOf(t, "1")).Open(t)
+	want := map[staging.UploadRef]bool{}
+	for _, key := range []string{"reports/a/1.1/x", "reports/a.b/1.1/x", "reports/b/1.1/x"} {
+		want[staging.UploadRef{Key: key, UploadID: storage.BeginUpload(t, key)}] = true
+	}
+	storage.BeginUpload(t, "elsewhere/x")
+	got, pages := map[staging.UploadRef]bool{}, 0
+	for page, err := range b.Uploads(t.Context(), "reports/") {
+		must(t, "list uploads", err)
+		pages++
+		for _, u := range page {
+			got[u] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || pages < 3 {
+		t.Errorf("in %d pages (-want +got):\n%s", pages, diff)
+	}
+}
+
+func TestAListOfUploadsThatDoesNotGoOnIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, markers := range map[string]string{
+		"no marker":       "",
+		"the same marker": "<NextKeyMarker>reports/a</NextKeyMarker><NextUploadIdMarker>1</NextUploadIdMarker>",
+	} {
+		b := testbucket.New(t).Behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := io.WriteString(w, "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"+markers+"</ListMultipartUploadsResult>"); err != nil {
+				t.Errorf("answer: %v", err)
+			}
+		})).Open(t)
+		var last error
+		for _, err := range b.Uploads(t.Context(), "reports/") {
+			last = err
+		}
+		if !errors.Is(last, staging.ErrListingBroken) {
+			t.Errorf("%s: ended in %v, want ErrListingBroken", name, last)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,6 +54,33 @@ func TestUploadWorksAsHandedOut(t *testing.T) {
 				t.Errorf("%d bytes came out, want the %d that went in", len(got), len(tc.body))
 			}
 		})
+	}
+}
+
+func TestCurlUploadsAMebibyteToTheURLAsHandedOut(t *testing.T) {
+	t.Parallel()
+	b := testbucket.New(t)
+	body := strings.Repeat("0123456789abcdef", 1<<16)
+	file := filepath.Join(t.TempDir(), "july.csv")
+	must(t, "write a file", os.WriteFile(file, []byte(body), 0o600))
+	digest := sha256.Sum256([]byte(body))
+	for name, declared := range map[string]staging.PutDeclaration{
+		"nothing": {}, "size": {Size: new(int64(len(body)))},
+		"all": {Size: new(int64(len(body))), SHA256: hex.EncodeToString(digest[:]), ContentType: "text/csv"},
+	} {
+		u, err := b.Open(t).PresignPut(t.Context(), name, declared, life)
+		must(t, "presign", err)
+		args := []string{"-sS", "--fail-with-body", "-T", file, u.URL}
+		for header, value := range u.Headers {
+			args = append(args, "-H", header+": "+value)
+		}
+		if said, err := exec.CommandContext(t.Context(), "curl", args...).CombinedOutput(); err != nil {
+			t.Errorf("declared %s: curl ended in %v: %s", name, err, said)
+			continue
+		}
+		if b.Get(t, name) != body {
+			t.Errorf("declared %s: other bytes are there than were uploaded", name)
+		}
 	}
 }
 

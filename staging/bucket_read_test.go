@@ -36,6 +36,9 @@ func TestHeadVouchesOnlyForADigestOfTheWhole(t *testing.T) {
 		if want.ETag == "" {
 			want.ETag = got.ETag
 		}
+		if !b.TypesChecksums(t, name) { // then it vouches for none
+			want.SHA256 = ""
+		}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(staging.Stat{}, "LastModified")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -81,7 +84,14 @@ func TestMissingBucketIsNotAMissingKey(t *testing.T) {
 	t.Parallel()
 	other := *testbucket.New(t)
 	other.Config.Bucket += "-other"
-	_, _, err := other.Open(t).Open(t.Context(), key, "", `"e"`, staging.Range{})
+	bucket := other.Open(t)
+	_, _, err := bucket.Open(t.Context(), key, "", `"e"`, staging.Range{})
+	if errors.Is(err, staging.ErrNoBytes) { // some servers tell it only to who lists it
+		err = nil
+		for _, broken := range bucket.Keys(t.Context(), "") {
+			err = broken
+		}
+	}
 	if err == nil || errors.Is(err, staging.ErrNoBytes) {
 		t.Errorf("got error %v, want one other than ErrNoBytes", err)
 	}

@@ -75,7 +75,11 @@ func TestBucketTrustsTheBundleOfTheEnvironment(t *testing.T) {
 	const key = "reports/july/1.1/parts.csv"
 	upload, err := opened.CreateUpload(t.Context(), key, "")
 	must(t, "create upload", err)
-	wantError(t, opened.CompleteUpload(t.Context(), key, upload, []staging.Part{{Number: 1, ETag: "x"}}), staging.ErrNotCompleted)
+	// Some servers do not know an upload of which nothing has come.
+	err = opened.CompleteUpload(t.Context(), key, upload, []staging.Part{{Number: 1, ETag: "x"}})
+	if !errors.Is(err, staging.ErrNotCompleted) && !errors.Is(err, staging.ErrNoBytes) {
+		t.Errorf("got error %v, want ErrNotCompleted or ErrNoBytes", err)
+	}
 }
 
 func TestMissingCredentialsAreAnUnavailableStorage(t *testing.T) {

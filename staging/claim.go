@@ -71,6 +71,38 @@ func deployment(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	return catalog.ID, err
 }
 
+// Claimed tells whether the bucket is that of the catalog in the database of pool, as Claim has made it; false where it is
+// nobody's and the catalog has none. It changes nothing. Errors: as Claim.
+func Claimed(ctx context.Context, pool *pgxpool.Pool, b *Bucket) (bool, error) {
+	const query = `SELECT deployment_id::text AS id, bucket FROM deployment`
+	type row struct {
+		ID     string
+		Bucket *string
+	}
+	catalog, found, err := database.Row[row](ctx, pool, query, nil)
+	if err != nil || !found {
+		return false, err
+	}
+	key := b.prefix + "owner"
+	owner, err := b.owner(ctx, key)
+	switch {
+	case err == nil && owner != catalog.ID:
+		return false, foreign(key, owner, catalog.ID)
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, ErrNoBytes):
+		return false, err
+	case catalog.Bucket != nil && *catalog.Bucket != b.address():
+		return false, fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, *catalog.Bucket, b.address())
+	}
+	return false, nil
+}
+
+// address is how the catalog knows the bucket.
+func (b *Bucket) address() string {
+	return strings.TrimSuffix(b.endpoint, "/") + "/" + b.name + "/" + b.prefix
+}
+
 func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error {
 	key := b.prefix + "owner"
 	owner, err := b.owner(ctx, key)
@@ -101,7 +133,7 @@ func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error
 func (b *Bucket) becomesTheOne(ctx context.Context, pool *pgxpool.Pool, proven bool) error {
 	const query = `SELECT status, present FROM claim_bucket(@bucket, @proven)`
 	type answer struct{ Status, Present string }
-	name := strings.TrimSuffix(b.endpoint, "/") + "/" + b.name + "/" + b.prefix
+	name := b.address()
 	got, err := database.Change[answer](ctx, pool, query, pgx.NamedArgs{"bucket": name, "proven": proven})
 	if err == nil && got.Status != "claimed" {
 		err = fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, got.Present, name)

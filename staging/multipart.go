@@ -92,7 +92,7 @@ func (a *Area) beginUpload(ctx context.Context, name fencing.ObjectName, key, co
 		return begun, nil
 	}
 	// Where this fails the seal, or else the collector, aborts it, which look for all that is under the key.
-	abortErr := a.bucket.AbortUpload(ctx, key, begun)
+	abortErr := a.bucket.AbortUpload(ctx, key, begun, nil)
 	if got.Status == "superseded" {
 		return *got.UploadID, nil
 	}

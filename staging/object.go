@@ -55,8 +55,24 @@ type Object struct {
 	Until       *time.Time
 	HeldBackRun *int64
 
+	// Failure is what became of the last attempt to delete its bytes, where that has failed.
+	Failure *PurgeFailure
+
 	checked bool // the bytes were looked at in the present epoch
 }
+
+// PurgeFailure is a delete that the storage has refused, and that is tried again.
+type PurgeFailure struct {
+	Attempts int    // how many there were
+	Error    string // what the storage said to the last one
+	RetryAt  time.Time
+}
+
+// stuckAfter is how many attempts must fail before somebody should look at it.
+const stuckAfter = 10
+
+// Stuck tells whether it has been tried in vain so often that somebody should look at it. It is tried again all the same.
+func (f *PurgeFailure) Stuck() bool { return f.Attempts >= stuckAfter }
 
 type objectRow struct {
 	ReportID       fencing.ReportID
@@ -83,13 +99,16 @@ type objectRow struct {
 	Reason         string
 	Until          *time.Time
 	HeldBackRun    *int64
+	PurgeAttempts  int
+	PurgeError     *string
+	RetryAt        *time.Time
 }
 
 const selectObjects = `
 	SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.state, o.content_type, o.filename,
 	       o.declared_size, o.declared_sha256, coalesce(o.part_size, 0) AS part_size, o.upload_id, o.size, o.sha256, o.etag, o.version_id, o.reserved_at, o.sealed_at, o.found_at,
 	       coalesce(o.checked_epoch = (SELECT max(epoch) FROM epoch), false) AS checked,
-	       x.verdict, x.reason, x.until, x.held_back_run
+	       x.verdict, x.reason, x.until, x.held_back_run, o.purge_attempts, o.purge_error, o.retry_at
 	FROM object o
 	CROSS JOIN LATERAL explain_object(o.report_id, o.fence_epoch, o.fence_counter, o.object_id) x
 	WHERE o.report_id = @report`
@@ -147,7 +166,7 @@ func (a *Area) Objects(ctx context.Context, report fencing.ReportID, only Filter
 }
 
 func (r objectRow) object() Object {
-	return Object{
+	o := Object{
 		Name: fencing.ObjectName{
 			Report: r.ReportID, Fence: fencing.Fence{Epoch: r.FenceEpoch, Counter: r.FenceCounter}, Object: r.ObjectID,
 		},
@@ -158,6 +177,10 @@ func (r objectRow) object() Object {
 		ReservedAt: r.ReservedAt, SealedAt: r.SealedAt, FoundAt: r.FoundAt,
 		Verdict: r.Verdict, Reason: r.Reason, Until: r.Until, HeldBackRun: r.HeldBackRun, checked: r.Checked,
 	}
+	if r.PurgeError != nil {
+		o.Failure = &PurgeFailure{Attempts: r.PurgeAttempts, Error: *r.PurgeError, RetryAt: *r.RetryAt}
+	}
+	return o
 }
 
 func orEmpty(s *string) string {

@@ -19,6 +19,7 @@ type execCommand struct {
 	Retention   time.Duration `help:"Keep objects for so long, and scale every other period with it (at least 2s)."`
 	Restart     bool          `help:"Start the service again at the same address when it dies. Without this flag its death is reported once the command has ended, with exit code 1."`
 	ServersOnly bool          `help:"Start only PostgreSQL and the S3 server, as the tests need them."`
+	S3          string        `name:"s3" placeholder:"URL" help:"With --servers-only: have the tests use the S3 server at this address, with the AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment, in place of the one that is started."`
 	Command     []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
@@ -49,10 +50,32 @@ func (c *execCommand) withServers(ctx context.Context, folder *stack.Folder) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := runInForeground(c.Command, environment(nil, s.testVariables())); err != nil {
+	variables := s.testVariables()
+	if c.S3 != "" {
+		if variables, err = c.otherStorage(variables); err != nil {
+			return err
+		}
+	}
+	if err := runInForeground(c.Command, environment(nil, variables)); err != nil {
 		return err
 	}
 	return s.failure()
+}
+
+// otherStorage puts the address and the credentials of another S3 server in place of those of the one that was started.
+func (c *execCommand) otherStorage(variables []string) ([]string, error) {
+	variables = append(variables, "AWS_ENDPOINT_URL_S3="+c.S3, "FENCELINE_TEST_S3_ENDPOINT="+c.S3)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		value, found := os.LookupEnv(name)
+		if !found {
+			return nil, fmt.Errorf("--s3=%s needs %s", c.S3, name)
+		}
+		variables = append(variables, name+"="+value)
+	}
+	if region, found := os.LookupEnv("AWS_REGION"); found {
+		variables = append(variables, "AWS_REGION="+region)
+	}
+	return variables, nil
 }
 
 func (c *execCommand) withPlatform(ctx context.Context, folder *stack.Folder) (err error) {

@@ -1,5 +1,5 @@
 // Command fenceline runs the fenced report catalog and works with it: the
-// service and its upkeep (serve, migrate, gc, verify, key), and what workers and readers
+// service and its upkeep (serve, migrate, gc, verify, doctor, key), and what workers and readers
 // need (exec, lease, publish, get, show, history, watch, rollback).
 package main
 
@@ -24,6 +24,7 @@ type cli struct {
 	Migrate migrateCmd `cmd:"" help:"Bring the database's schema up or down, or show its state."`
 	GC      gcCmd      `cmd:"" name:"gc" help:"Collect what nothing refers to any more."`
 	Verify  verifyCmd  `cmd:"" help:"Look whether the bytes of all versions that readers can get are in the storage as they were published."`
+	Doctor  doctorCmd  `cmd:"" help:"Look at the storage and the database, and say what works, what does not, and what follows. Exit code 1 where something must not be used so."`
 	Key     keyCmd     `cmd:"" help:"Work with API keys."`
 	Lease   leaseCmd   `cmd:"" help:"Acquire, renew and release leases."`
 	Exec    execCmd    `cmd:"" help:"Run a command while holding a lease, and publish what it has written."`

@@ -120,5 +120,6 @@ func (s collectorSettings) config(r retentionSettings) gc.Config {
 		BrakeShare: s.GCBrakeShare, BrakeMin: s.GCBrakeMin, BrakeWindow: s.GCBrakeWindow,
 		ReportFirst: s.GCFirstRun == "report", TimeLimit: s.GCTimeLimit,
 		ScanEvery: time.Duration(s.GCScanEvery), Unknown: r.RetentionUnknown, Staged: r.RetentionStaged,
+		Pace: s.GCPace,
 	}
 }

@@ -29,6 +29,7 @@ type storageSettings struct {
 	S3Prefix         string `name:"s3-prefix" env:"FENCELINE_S3_PREFIX" placeholder:"PREFIX" help:"Beginning of every key, for a bucket that is shared; such as team-a/."`
 	S3Endpoint       string `name:"s3-endpoint" env:"FENCELINE_S3_ENDPOINT,AWS_ENDPOINT_URL_S3" placeholder:"URL" help:"Base URL of an S3-compatible server, addressed by path. None: AWS itself."`
 	S3PublicEndpoint string `name:"s3-public-endpoint" env:"FENCELINE_S3_PUBLIC_ENDPOINT" placeholder:"URL" help:"Base URL at which workers and readers see the storage; presigned URLs are signed for it. None: the endpoint."`
+	S3Delete         string `name:"s3-delete" default:"auto" enum:"auto,batch,md5,single" env:"FENCELINE_S3_DELETE" help:"How objects are deleted: ${enum}. batch is DeleteObjects with a CRC32, md5 the same with Content-MD5 and no newer checksum, single a request an object; auto is batch, and single once the storage refuses the form of that. fenceline doctor finds out what the storage takes."`
 	S3Region         string `name:"s3-region" env:"FENCELINE_S3_REGION,AWS_REGION" placeholder:"REGION" help:"Region that requests are signed for. None: us-east-1."`
 }
 
@@ -63,6 +64,7 @@ type collectorSettings struct {
 	GCFirstRun    string        `name:"gc-first-run" default:"report" enum:"report,collect" env:"FENCELINE_GC_FIRST_RUN" help:"What passes do where nothing was collected yet: ${enum}. report: nothing but to say what they would do, until an operator approves one."`
 	GCTimeLimit   time.Duration `name:"gc-time-limit" default:"0s" env:"FENCELINE_GC_TIME_LIMIT" help:"How long one pass of the collector may take; the next one goes on. 0s: as long as it needs."`
 	GCScanEvery   scanEvery     `name:"gc-scan-every" default:"24h" env:"FENCELINE_GC_SCAN_EVERY" help:"How old the last complete scan of the bucket may be before the collector compares the bucket with the catalog again; 0s: in every pass; off: never by schedule."`
+	GCPace        int           `name:"gc-pace" default:"0" env:"FENCELINE_GC_PACE" help:"Greatest number of objects that are deleted in a second. 0: as many as the storage manages."`
 }
 
 // verifySettings say how fast the bytes of what is shown are looked at.
@@ -91,6 +93,7 @@ func (s databaseSettings) config(pool poolSettings) database.Config {
 func (s storageSettings) config() staging.BucketConfig {
 	return staging.BucketConfig{
 		Bucket: s.Bucket, Prefix: s.S3Prefix, Endpoint: s.S3Endpoint, PublicEndpoint: s.S3PublicEndpoint, Region: s.S3Region,
+		Deletes: staging.DeleteWay(s.S3Delete),
 	}
 }
 

@@ -73,6 +73,9 @@ func (s collectorSettings) check() error {
 	if s.GCBrakeMin < 1 {
 		err = errors.Join(err, fmt.Errorf("--gc-brake-min=%d must be at least 1", s.GCBrakeMin))
 	}
+	if s.GCPace < 0 {
+		err = errors.Join(err, fmt.Errorf("--gc-pace=%d must be 0 or above", s.GCPace))
+	}
 	err = errors.Join(err, inBounds(period{"--gc-brake-window", s.GCBrakeWindow}))
 	if s.GCTimeLimit != 0 {
 		err = errors.Join(err, inBounds(period{"--gc-time-limit", s.GCTimeLimit}))

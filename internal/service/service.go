@@ -87,7 +87,8 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Metrics {
 		s.metrics = metrics.New(s.measured())
 	}
-	cfg.Bucket.Metrics, cfg.Collector.Metrics, cfg.Collector.Log = s.metrics, s.metrics, s.log
+	cfg.Bucket.Metrics, cfg.Collector.Metrics = s.metrics, s.metrics
+	cfg.Bucket.Log, cfg.Collector.Log = s.log, s.log
 	cfg.Verifier.Log = s.log
 	bucket, err := staging.OpenBucket(ctx, cfg.Bucket)
 	if err != nil {

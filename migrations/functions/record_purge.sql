@@ -1,6 +1,6 @@
 -- Writes down what the storage answered to a batch of deletes. p_results is a JSON array of report_id,
 -- fence_epoch, fence_counter, object_id, error (null: the bytes are gone). A delete that failed is tried
--- again after a pause that doubles each time, up to six hours.
+-- again after a pause that doubles each time, up to six hours; from when the bytes may go (purge_after) stays as it was.
 -- An object in parts is gone only once its unfinished uploads are aborted as well: whoever does not do that
 -- (p_aborts) cannot mark it as deleted.
 -- Status: recorded, epoch_in_doubt, run_ended.
@@ -14,46 +14,58 @@ AS $$
 DECLARE
     v_dry     boolean;
     v_now     timestamptz;
-    v_deleted boolean;
-    v_error   text;
-    x         record;
+    v_tallied text;
 BEGIN
     SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
     IF status IN ('epoch_in_doubt', 'run_ended') THEN -- paused or not: what is deleted is deleted
         RETURN NEXT;
         RETURN;
     END IF;
+    PERFORM FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text)
+    JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
+    ORDER BY o.key
+    FOR NO KEY UPDATE OF o;
     v_now := fenceline_now();
 
-    FOR x IN
-        SELECT o, e.error
+    -- A statement of its own, which sees what was committed while the rows were waited for.
+    WITH answered AS MATERIALIZED (
+        SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.condemned_reason,
+               coalesce(o.size, o.declared_size) AS size,
+               coalesce(e.error, CASE WHEN o.part_size IS NOT NULL AND NOT p_aborts
+                                      THEN 'this release of the collector does not abort unfinished uploads' END) AS error
         FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text, error text)
         JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
         WHERE o.state = 'condemned'
-        ORDER BY o.key
-        FOR NO KEY UPDATE OF o
-    LOOP
-        v_error := coalesce(x.error, CASE WHEN (x.o).part_size IS NOT NULL AND NOT p_aborts
-                                          THEN 'this release of the collector does not abort unfinished uploads' END);
-        v_deleted := v_error IS NULL;
-        IF NOT v_dry THEN
-            UPDATE object
-            SET state = CASE WHEN v_deleted THEN 'deleted' ELSE state END,
-                deleted_at = CASE WHEN v_deleted THEN v_now END,
-                purge_attempts = purge_attempts + 1,
-                purge_after = CASE WHEN v_deleted THEN purge_after
-                                   ELSE v_now + least(interval '6 hours', interval '1 minute' * power(2, least(purge_attempts, 20))) END
-            WHERE (report_id, fence_epoch, fence_counter, object_id)
-                = ((x.o).report_id, (x.o).fence_epoch, (x.o).fence_counter, (x.o).object_id);
-        END IF;
+    ), written AS (
+        UPDATE object o
+        SET state = CASE WHEN a.error IS NULL THEN 'deleted' ELSE o.state END,
+            deleted_at = CASE WHEN a.error IS NULL THEN v_now END,
+            purge_attempts = o.purge_attempts + 1,
+            purge_error = a.error,
+            retry_at = CASE WHEN a.error IS NOT NULL
+                            THEN v_now + least(interval '6 hours', interval '1 minute' * power(2, least(o.purge_attempts, 20))) END
+        FROM answered a
+        WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (a.report_id, a.fence_epoch, a.fence_counter, a.object_id)
+          AND NOT v_dry
+    ), noted AS (
+        INSERT INTO gc_ledger (run_id, at, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size)
+        SELECT p_run, v_now, CASE WHEN error IS NULL THEN 'deleted' ELSE 'delete_failed' END, condemned_reason, error,
+               report_id, fence_epoch, fence_counter, object_id, key, size
+        FROM answered
+        ORDER BY key
+    ), counted AS (
         UPDATE gc_run
-        SET deleted = deleted + v_deleted::integer,
-            deleted_bytes = deleted_bytes + v_deleted::integer * coalesce((x.o).size, (x.o).declared_size, 0),
-            delete_failed = delete_failed + (NOT v_deleted)::integer
-        WHERE run_id = p_run;
-        PERFORM note_in_ledger(p_run, x.o, CASE WHEN v_deleted THEN 'deleted' ELSE 'delete_failed' END,
-                               (x.o).condemned_reason, v_error, v_now);
-    END LOOP;
+        SET deleted = deleted + n.gone, deleted_bytes = deleted_bytes + n.bytes, delete_failed = delete_failed + n.failed,
+            phase_done = phase_done + n.gone + n.failed
+        FROM (SELECT count(*) FILTER (WHERE error IS NULL) AS gone, count(error) AS failed,
+                     coalesce(sum(size) FILTER (WHERE error IS NULL), 0) AS bytes FROM answered) n
+        WHERE run_id = p_run
+    )
+    SELECT tally(p_run, array_agg(CASE WHEN error IS NULL THEN 'deleted' ELSE 'delete_failed' END), array_agg(condemned_reason),
+                 array_agg(size))::text
+    INTO v_tallied
+    FROM answered;
+
     status := 'recorded';
     RETURN NEXT;
 END
