@@ -57,7 +57,7 @@ func TestWhatConcernsAllReportsNeedsAKeyForAll(t *testing.T) {
 	w := begin(t)
 	sales := w.NewKey(t, api.RoleOperator, "sales.*")
 	for path, body := range map[string]any{
-		"/v1/epoch": doc{"reason": "test", "expected": 1}, "/v1/gc/pause": nil, "/v1/gc/resume": nil, "/v1/gc/runs": nil,
+		"/v1/epoch": doc{"reason": "test", "expected": 1}, "/v1/gc/pause": nil, "/v1/gc/resume": nil, "/v1/gc/runs": nil, "/v1/gc/runs/1/approve": nil,
 	} {
 		equal(t, w.DoAs(t, sales, "POST", path, body).Refused(t, 403, "forbidden"), doc{"outcome": "not_applied"})
 	}
@@ -71,7 +71,7 @@ func TestTheStatusTellsWhatNeedsALook(t *testing.T) {
 		c.API.Warnings = []string{"something was allowed"}
 	})
 	got := w.Do(t, "GET", "/v1/status", nil).Want(t, 200)
-	members(t, got, "version", "epoch", "checks", "last_gc_run", "gc_paused_since", "frozen", "warnings")
+	members(t, got, "version", "epoch", "checks", "last_gc_run", "gc_paused_since", "collector", "frozen", "warnings")
 	equal(t, got, doc{
 		"version": "1.2.3", "last_gc_run": nil, "gc_paused_since": nil, "frozen": []string{}, "warnings": []string{"something was allowed"},
 		"checks": []doc{{"name": "process", "status": "ok"}, {"name": "schema", "status": "ok"}, {"name": "database", "status": "ok"}},

@@ -138,12 +138,12 @@ func TestTheServiceMayExecuteWhatItCallsAndNothingElse(t *testing.T) {
 	}
 	internal := map[string]bool{
 		"enter": false, "enter_run": false, "judge_fence": false, "move_pointer": false, "end_lease": false, "publish_one": false,
-		"condemn_one": false, "lock_report": false, "find_object": false, "note_in_ledger": false, "database_identity": false,
+		"condemn_objects": false, "note_batch": false, "tally": false, "lock_report": false, "find_object": false, "note_in_ledger": false, "database_identity": false,
 		"create_key": false, "copy_key": false, "revoke_key": false, // of the owner's command line
 	}
 	public := map[string]bool{
 		"acquire": false, "renew": false, "release": false, "revoke_lease": false, "reserve": false, "record_upload": false, "seal": false, "discard": false,
-		"publish": false, "condemn": false, "record_purge": false, "forget": false, "begin_run": false, "end_run": false,
+		"publish": false, "condemn": false, "record_purge": false, "forget": false, "begin_run": false, "end_run": false, "approve_run": false,
 		"continue_run": false, "touch_key": false, "verify_epoch": false, "epoch_verified": false,
 	}
 	for _, f := range functions(t, migrated(t)) {

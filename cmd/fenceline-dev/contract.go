@@ -37,8 +37,10 @@ func (c *contractCommand) Run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
-	// The collector runs when a case asks for it, and is not held back: what is collected is a handful of objects.
-	p, err := startThrowaway(ctx, folder, c.Retention, false, "FENCELINE_GC_SCHEDULE=off", "FENCELINE_GC_BRAKE_SHARE=1",
+	// The collector runs when a case asks for it, and its brake holds back what is larger than all the rest, and nothing else:
+	// what is collected is a handful of objects.
+	p, err := startThrowaway(ctx, folder, c.Retention, false,
+		"FENCELINE_GC_SCHEDULE=off", "FENCELINE_GC_BRAKE_SHARE=0.99", "FENCELINE_GC_BRAKE_MIN=1",
 		"FENCELINE_LEASE_TTL_MAX=24h", "FENCELINE_RETENTION_LEASES=48h")
 	if err != nil {
 		return err

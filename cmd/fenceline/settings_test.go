@@ -85,6 +85,8 @@ func TestAWrongSettingOfTheServiceStopsTheStart(t *testing.T) {
 		"brake below nothing":      {[]string{"--gc-brake-share=-0.1"}, []string{"--gc-brake-share=-0.1"}},
 		"brake that is no number":  {[]string{"--gc-brake-share=NaN"}, []string{"--gc-brake-share=NaN"}},
 		"brake in words":           {[]string{"--gc-brake-share=a fifth"}, []string{"--gc-brake-share"}},
+		"time limit of nothing":    {[]string{"--gc-time-limit=-1s"}, []string{"--gc-time-limit=-1s"}},
+		"first run that is none":   {[]string{"--gc-first-run=maybe"}, []string{"--gc-first-run"}},
 		"brake without a minimum":  {[]string{"--gc-brake-min=0"}, []string{"--gc-brake-min=0"}},
 		"schedule of four fields":  {[]string{"--gc-schedule=* * * *"}, []string{"--gc-schedule"}},
 		"schedule of minute 61":    {[]string{"--gc-schedule=61 * * * *"}, []string{"--gc-schedule"}},

@@ -24,6 +24,7 @@ func neverAnswered() map[string]string {
 		"staging.ErrForeignBucket": "stops the service before it listens",
 		"staging.ErrSecondBucket":  "stops the service before it listens",
 		"gc.ErrRunEnded":           "it ends a pass, which nobody waits for",
+		"gc.ErrTimeLimit":          "it ends a pass, which nobody waits for",
 	}
 }
 

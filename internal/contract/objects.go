@@ -175,6 +175,7 @@ func objectCases() []Case {
 	return []Case{
 		{Table: table, Row: `200 {"state","key"`, Steps: lookAtObject},
 		{Table: table, Row: `200 {"state","multipart"`, Steps: lookAtParts},
+		{Table: table, Row: `200 {"state","kept_because":"held_back"`, Alone: true, Steps: objectHeldBack},
 		{Table: table, Row: `200 {"state":"condemned"`, Steps: lookAtCondemned},
 		{Table: table, Row: `200 {"state":"deleted"}`, Alone: true, Steps: lookAtDeleted},
 		{Table: table, Row: `200 {"items"}`, Steps: lookAtObjects},

@@ -10,6 +10,10 @@ func collectorCases() []Case {
 		{Table: table, Row: `200 {"run_id","phase"`, Alone: true, Steps: runShown},
 		{Table: table, Row: `200 {"items"} | GET /v1/gc/runs,`, Alone: true, Steps: runsListed},
 		{Table: table, Row: `200 {"items"} | GET /v1/gc/runs/{id}/objects`, Alone: true, Steps: runObjects},
+		{Table: table, Row: "400 invalid_request", Steps: runObjectsOfNoAction},
+		{Table: table, Row: `200 {"result":"approved"`, Alone: true, Steps: runApproved},
+		{Table: table, Row: `200 {"result":"already_approved"`, Alone: true, Steps: runApprovedTwice},
+		{Table: table, Row: "409 nothing_held_back", Alone: true, Steps: runHoldsNothing},
 		{Table: table, Row: "404 run_not_found", Steps: runUnknown},
 		{Table: table, Row: `202 {"run_id"}, and nothing`, Alone: true, Steps: runDry},
 		{Table: table, Row: `200 {"result":"paused"}`, Alone: true, Steps: runsPaused},
@@ -60,6 +64,7 @@ func runUnderWay(w *Walk) {
 	w.Must(err)
 	started := w.Operator("POST", runs, nil)
 	again := w.See(w.Operator("POST", runs, nil))
+	w.See(w.Operator("POST", runs+"/"+strconv.FormatInt(started.Int("run_id"), 10)+"/approve", nil))
 	w.Must(letGo())
 	w.Want(started, 202)
 	w.Check(again.Int("run_id") == started.Int("run_id"), "run_id %d, not %d", again.Int("run_id"), started.Int("run_id"))
@@ -103,6 +108,7 @@ func runUnknown(w *Walk) {
 	for _, id := range []string{"/0", "/x", "/9000000000", "/9000000000/objects"} {
 		w.See(w.Operator("GET", runs+id, nil))
 	}
+	w.See(w.Operator("POST", runs+"/9000000000/approve", nil))
 }
 
 func runDry(w *Walk) {

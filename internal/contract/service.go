@@ -73,6 +73,7 @@ func epochOfSome(w *Walk) {
 	w.Must(err)
 	w.See(w.DoWith(some, "POST", "/v1/epoch", body{"reason": "restored", "expected": w.epoch().Int("epoch")}))
 	w.Want(w.DoWith(some, "POST", "/v1/gc/runs", nil), 403)
+	w.Want(w.DoWith(some, "POST", "/v1/gc/runs/1/approve", nil), 403)
 	w.Want(w.DoWith(some, "POST", "/v1/gc/pause", nil), 403)
 	w.Want(w.DoWith(some, "POST", "/v1/gc/resume", nil), 403)
 }

@@ -75,6 +75,7 @@ func (m *Metrics) declareRequests() {
 			"already_running", "busy", "counter_exhausted", "epoch_mismatch", "erased", "expected_version_required", "fence_not_granted", "frozen",
 			"grant_already_used", "idempotency_key_reused", "invalid_fence", "lease_id_reused", "lease_lost", "lease_not_found",
 			"lease_not_live", "method_not_allowed", "missing_fence", "missing_idempotency_key", "not_found", "not_published",
+			"nothing_held_back",
 			"object_damaged", "object_exists", "object_gone", "object_id_reused", "object_in_use", "object_incomplete",
 			"object_mismatch", "object_not_found", "paused", "range_not_satisfiable", "report_not_found", "run_not_found",
 			"stale_fence", "version_conflict", "version_not_found", "withdrawn",

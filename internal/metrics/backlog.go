@@ -32,7 +32,9 @@ type backlog struct {
 }
 
 func newBacklog(ask func(context.Context) (Backlog, error)) *backlog {
-	desc := func(name, help string, labels ...string) *prometheus.Desc { return prometheus.NewDesc(name, help, labels, nil) }
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
 	return &backlog{
 		ask: ask,
 		reportOnly: desc("fenceline_collector_report_only",

@@ -142,7 +142,9 @@ func TestWhatIsLeftToDoIsToldApartFromWhetherTheDatabaseIsUp(t *testing.T) {
 	pool := testdb.Open(t, database.Config{URL: "postgres://127.0.0.1:1/nowhere"})
 	none := func() int { return 0 }
 	sources := metrics.Sources{Pool: pool.Stat, WaitingForLeases: none, WaitingForChanges: none, State: whole}
-	sources.Backlog = func(context.Context) (metrics.Backlog, error) { return metrics.Backlog{}, errors.New("it takes too long") }
+	sources.Backlog = func(context.Context) (metrics.Backlog, error) {
+		return metrics.Backlog{}, errors.New("it takes too long")
+	}
 	for name, want := range map[string]int{"fenceline_database_up": 1, "fenceline_collector_stuck_objects": 0, "fenceline_collector_overdue_objects": 0} {
 		if got, err := testutil.GatherAndCount(metrics.New(sources).Registry(), name); got != want || err != nil {
 			t.Errorf("%s: %d series, %v, want %d", name, got, err, want)

@@ -33,6 +33,10 @@ func TestTheCommandsOfTheRunbookDoWhatTheySay(t *testing.T) {
 	}
 	// What somebody on call finds, and nobody makes for it.
 	found := map[string]string{
+		`"held_back":[^]]*]`: `for n in 1 2 3; do fl -X PUT "$july/objects/$(fl -X PUT "$july/leases/braked$n" -d '{"holder":"fails","ttl_ms":1000}' | field fence)/braked$n" -d '{}'; fl -X DELETE "$july/leases/braked$n"; done
+psql "$FENCELINE_DATABASE_URL" -c "UPDATE object SET eligible_at = now() - interval '1 hour' WHERE state = 'reserved'"
+fenceline gc run --gc-brake-min 1 --gc-brake-share 0.0001 --log-level error
+`,
 		"/lease/revoke": `fl -X PUT "$july/leases/stuck" -d '{"holder":"hangs","ttl_ms":60000}'` + "\n",
 	}
 
@@ -59,6 +63,8 @@ func TestTheCommandsOfTheRunbookDoWhatTheySay(t *testing.T) {
 		`"result":"applied","report":"july","version":4`, // the older version, again
 		`"result":"revoked"`, `"result":"frozen"`, `"result":"unfrozen"`, `"result":"held"`, `"result":"not_held"`,
 		`"result":"erased"`, `"floor":3`, "the collector is paused", "the collector goes on", "It is kept because readers see it", "dry run: nothing was changed",
+		`"report_only":true`, `{"result":"approved","run_id":3,"objects":0`, // the collector begins
+		`{"result":"approved","run_id":4,"objects":2`, "held_back",
 	} {
 		if !strings.Contains(string(output), want) {
 			t.Errorf("nothing answers %s:\n%s", want, output)

@@ -17,7 +17,10 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    SELECT * INTO g FROM gc_run WHERE run_id = p_run FOR UPDATE;
+    SELECT * INTO g FROM gc_run WHERE run_id = p_run; -- unlocked: while it is under way, its own steps hold it
+    IF g.finished_at IS NOT NULL THEN
+        SELECT * INTO g FROM gc_run WHERE run_id = p_run FOR UPDATE;
+    END IF;
     IF g.run_id IS NULL THEN
         status := 'not_found';
     ELSIF g.approved_at IS NOT NULL THEN
