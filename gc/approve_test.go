@@ -46,13 +46,6 @@ func (b *bundle) strand(t testing.TB, report fencing.ReportID, objects int) []fe
 	return names
 }
 
-// states counts the objects by their state.
-func (b *bundle) states(t testing.TB) map[string]int64 {
-	t.Helper()
-	return testdb.Value[map[string]int64](t, b.db, `
-		SELECT coalesce(jsonb_object_agg(state, n), '{}') FROM (SELECT state, count(*) AS n FROM object GROUP BY state) s`)
-}
-
 func TestWhenEverythingLooksUnreachableItIsHeldBackUntilAnOperatorHasApproved(t *testing.T) {
 	t.Parallel()
 	const all, share = 2727, 2727 / 5

@@ -33,7 +33,7 @@ func TestTheCommandsOfTheRunbookDoWhatTheySay(t *testing.T) {
 	}
 	// What somebody on call finds, and nobody makes for it.
 	found := map[string]string{
-		`"held_back":[^]]*]`: `for n in 1 2 3; do fl -X PUT "$july/objects/$(fl -X PUT "$july/leases/braked$n" -d '{"holder":"fails","ttl_ms":1000}' | field fence)/braked$n" -d '{}'; fl -X DELETE "$july/leases/braked$n"; done
+		`"held_back":[^]]*]`: `for n in 1 2 3; do fl -X PUT "$july/objects/$(fl -X PUT "$july/leases/braked$n" -d '{"holder":"fails","ttl_ms":60000}' | field fence)/braked$n" -d '{}'; fl -X DELETE "$july/leases/braked$n"; done
 psql "$FENCELINE_DATABASE_URL" -c "UPDATE object SET eligible_at = now() - interval '1 hour' WHERE state = 'reserved'"
 fenceline gc run --gc-brake-min 1 --gc-brake-share 0.0001 --log-level error
 `,
