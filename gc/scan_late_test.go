@@ -206,6 +206,9 @@ func TestWhatHasReturnedAndCannotBeDeletedIsTriedAgainByTheNextScan(t *testing.T
 	if run := scan(t, c); run.ScanReturned != 0 || run.DeleteFailed != 1 {
 		t.Errorf("%d removed and %d failed, want none and 1", run.ScanReturned, run.DeleteFailed)
 	}
+	if n := testdb.Value[int](t, b.db, "SELECT count(leftover_at) FROM object"); n != 1 {
+		t.Error("what could not be deleted is not noted any more")
+	}
 	refuse = nil
 	if run := scan(t, c); run.ScanReturned != 1 || b.keys(t) != "" {
 		t.Errorf("%d removed, want 1", run.ScanReturned)
