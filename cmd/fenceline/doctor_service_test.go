@@ -81,7 +81,7 @@ func TestACollectorBeforeAStorageWithoutBatchesSaysSoAndGoesOn(t *testing.T) {
 		INSERT INTO object (report_id, fence_epoch, fence_counter, object_id, prefix, state, reserved_at, upload_until, eligible_at)
 		VALUES ('july', 1, 1, 'left', '', 'reserved', fenceline_now(), fenceline_now(), fenceline_now())`)
 	settings := append(storageSettings(behind), "FENCELINE_DATABASE_URL="+db.URL, "FENCELINE_PURGE_GRACE=31s",
-		"FENCELINE_DOWNLOAD_URL_LIFE=1s", "FENCELINE_LOG_FORMAT=text")
+		"FENCELINE_DOWNLOAD_URL_LIFE=1s", "FENCELINE_LOG_FORMAT=text", "FENCELINE_GC_FIRST_RUN=collect")
 	fenceline(t, settings, "gc", "run").ends(t, 0, "condemned 1")
 	db.Exec(t, "UPDATE object SET purge_after = fenceline_now()")
 	fenceline(t, settings, "gc", "run").ends(t, 0, "deleted 1", "level=WARN", "--s3-delete", "501")

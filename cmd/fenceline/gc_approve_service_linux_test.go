@@ -89,7 +89,7 @@ func TestWhatTheServiceShowsOfRunsIsShownAlike(t *testing.T) {
 			t.Errorf("gc status, %s (-want +got):\n%s", name, diff)
 		}
 	}
-	fenceline(t, operator, "gc", "show", "1").ends(t, 0, "completed", "held back    2 objects (10 bytes)", "braked", "never_published", "command line: ")
+	fenceline(t, operator, "gc", "show", "1").ends(t, 0, "completed", "held back     2 objects (10 bytes)", "braked", "never_published", "command line: ")
 	fenceline(t, operator, "gc", "runs").ends(t, 0, "RUN", "completed")
 	if got := fenceline(t, operator, "gc", "runs", "--limit=1").ends(t, 0); strings.Count(got.Out, "\n") != 2 {
 		t.Errorf("one run is listed as %q", got.Out)

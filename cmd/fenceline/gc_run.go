@@ -33,10 +33,7 @@ type gcRunCmd struct {
 
 // Validate refuses a pause between two lines in which nobody would wait for the second. Kong calls it.
 func (c *gcRunCmd) Validate() error {
-	if c.ProgressEvery <= 0 {
-		return fmt.Errorf("--progress-every=%s must be above 0", c.ProgressEvery)
-	}
-	return nil
+	return inBounds(period{"--progress-every", c.ProgressEvery})
 }
 
 // Run does one pass.
@@ -91,7 +88,9 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 
 // collector makes the collector of a database and a bucket that belong together.
 func (c *gcRunCmd) collector(ctx context.Context, pool *pgxpool.Pool) (*gc.Collector, error) {
-	bucket, err := staging.OpenBucket(ctx, c.storageSettings.config())
+	storage := c.storageSettings.config()
+	storage.Log = c.logger()
+	bucket, err := staging.OpenBucket(ctx, storage)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -131,8 +131,8 @@ func TestWithoutATerminalLinesTellHowFarAPassIs(t *testing.T) {
 			ended++
 		}
 	}
-	if ended != 3 {
-		t.Errorf("%d phases are said to have ended, want 3: %q", ended, r.remark())
+	if ended != 4 {
+		t.Errorf("%d phases are said to have ended, want 4: %q", ended, r.remark())
 	}
 	if !strings.Contains(r.out(), "deleted reports/july/1.1/discarded.csv") {
 		t.Errorf("the output is %q", r.out())

@@ -130,7 +130,7 @@ func TestServeStartsOnNothingThatItCannotKeepItsPromisesOn(t *testing.T) {
 		"a database without schema": {testdb.Blank(t), storage, 1, []string{"not migrated", "fenceline migrate up"}},
 		"a database that is away":   {"postgres://nobody@127.0.0.1:1/x", storage, 7, []string{"127.0.0.1"}},
 		"a storage that overwrites": {db.URL, overwriting, 1, []string{"check the storage", "If-None-Match"}},
-		"a storage that is away":    {db.URL, &away, 1, []string{"check the storage", "unavailable"}},
+		"a storage that is away":    {db.URL, &away, 7, []string{"check the storage", "unavailable"}},
 		"a bucket that is missing":  {db.URL, &missing, 1, []string{"check the storage"}},
 	} {
 		t.Run(name, func(t *testing.T) {

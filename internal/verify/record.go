@@ -108,7 +108,7 @@ func (f Finding) Place() After { return After(placeOf(f.Object)) }
 func (v *Verifier) Findings(ctx context.Context, id int64, names catalog.Names, after After, limit int) ([]Finding, error) {
 	const query = `
 		SELECT verify_id, report_id, fence_epoch, fence_counter, object_id, f.key, versions, visible, fault, detail,
-		       f.size, f.sha256, f.etag, f.version_id, found_size, found_sha256, found_etag, found_version_id, first_at, found_at,
+		       f.size, f.sha256, f.etag, f.version_id, found_size, found_sha256, found_etag, found_version_id, first_at, f.found_at,
 		       present AND o.state IS NOT DISTINCT FROM 'sealed' AS present
 		FROM verify_finding f
 		LEFT JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
