@@ -124,6 +124,23 @@ func viewRun(r gc.Record) runView {
 	return v
 }
 
+// shownTo leaves out what may name reports that are none of the key's.
+func (v runView) shownTo(key Key) runView {
+	if key.Pattern == "*" {
+		return v
+	}
+	v.Errors = []gc.Failure{}
+	if v.Error != nil {
+		v.Error = new("It failed; only a key for all reports is told why.")
+	}
+	if v.Scan != nil {
+		scan := *v.Scan
+		scan.Foreign.Sample = []string{}
+		v.Scan = &scan
+	}
+	return v
+}
+
 // runOf reads the run in the path. What cannot be a run's id is none's.
 func runOf(c echo.Context) (int64, error) {
 	id, err := strconv.ParseInt(c.Param("run_id"), 10, 64)
@@ -142,7 +159,7 @@ func (s *Server) getRun(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, viewRun(run))
+	return writeJSON(c, http.StatusOK, viewRun(run).shownTo(keyOf(c)))
 }
 
 // approveRun lets go what a run holds back.
@@ -178,7 +195,8 @@ func (s *Server) listRuns(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeList(c, p, runs, viewRun, func(r gc.Record) int64 { return r.RunID })
+	show := func(r gc.Record) runView { return viewRun(r).shownTo(keyOf(c)) }
+	return writeList(c, p, runs, show, func(r gc.Record) int64 { return r.RunID })
 }
 
 // entryView is what a pass did with one object.

@@ -55,7 +55,7 @@ func viewStanding(s gc.Standing) collectorView {
 const recentRuns = 20
 
 // collectorStatus reads how the collector stands: the newest pass that was no dry run, what was not done, and what needs a look.
-func (s *Server) collectorStatus(ctx context.Context) (last *runView, standing collectorView, warnings []string, err error) {
+func (s *Server) collectorStatus(ctx context.Context, key Key) (last *runView, standing collectorView, warnings []string, err error) {
 	runs, err := s.cfg.Collector.Records(ctx, 0, recentRuns)
 	if err != nil {
 		return nil, collectorView{}, nil, err
@@ -65,7 +65,7 @@ func (s *Server) collectorStatus(ctx context.Context) (last *runView, standing c
 		return nil, collectorView{}, nil, err
 	}
 	if i := slices.IndexFunc(runs, func(r gc.Record) bool { return !r.DryRun }); i >= 0 {
-		view := viewRun(runs[i])
+		view := viewRun(runs[i]).shownTo(key)
 		last = &view
 	}
 	return last, viewStanding(got), append(runWarnings(runs), standingWarnings(got)...), nil

@@ -32,7 +32,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	last, standing, collectorWarnings, err := s.collectorStatus(ctx)
+	last, standing, collectorWarnings, err := s.collectorStatus(ctx, keyOf(c))
 	if err != nil {
 		return err
 	}

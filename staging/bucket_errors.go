@@ -28,6 +28,10 @@ var (
 	// an existing key, so that it cannot keep what was staged.
 	ErrOverwrites = errors.New("storage ignores If-None-Match: *")
 
+	// ErrFoldsCase reports that the storage takes keys that differ in the case
+	// of letters for one: deleting the one would delete the other.
+	ErrFoldsCase = errors.New("storage does not tell upper from lower case in keys")
+
 	// ErrStorageUnavailable reports that the storage could not be asked or had
 	// no answer: time-out, broken connection, 5xx, throttling that outlasted
 	// the retries, or no credentials. Asking again later may help.

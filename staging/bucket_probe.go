@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,8 @@ const (
 // ProbeConditionalCreate finds out whether the storage honours If-None-Match: *,
 // on which every upload relies: of 20 concurrent creates of one fresh key under
 // "<prefix>probe/" exactly one may win, a later one must be refused as well, and
-// the winner's bytes must be the ones that stay. ErrOverwrites if it does not;
+// the winner's bytes must be the ones that stay, and nothing be under the key in
+// lower case. ErrOverwrites or ErrFoldsCase if it does not;
 // any other error leaves the question open. The key is deleted at the end.
 func (b *Bucket) ProbeConditionalCreate(ctx context.Context) (err error) {
 	key := b.prefix + "probe/" + rand.Text()
@@ -114,7 +116,19 @@ func (p *createProbe) again(ctx context.Context) error {
 	if !bytes.Equal(kept, p.won[0].body) {
 		return fmt.Errorf("%w: a create that it refused has written", ErrOverwrites)
 	}
-	return nil
+	return p.otherCase(ctx)
+}
+
+// otherCase looks whether the key is also there in other letters.
+func (p *createProbe) otherCase(ctx context.Context) error {
+	other := p.bucket.prefix + "probe/" + strings.ToLower(strings.TrimPrefix(p.key, p.bucket.prefix+"probe/"))
+	switch _, err := p.bucket.Head(ctx, other, ""); {
+	case errors.Is(err, ErrNoBytes):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%w: %q can be read as %q", ErrFoldsCase, p.key, other)
 }
 
 // createOutcome is the end of one create: it wrote, or was refused, or failed.

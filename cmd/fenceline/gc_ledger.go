@@ -17,9 +17,10 @@ import (
 
 // gcLedgerCmd exports what passes did.
 type gcLedgerCmd struct {
-	RunID  int64  `arg:"" name:"run" optional:"" help:"The pass, by its number. None: all on record, the oldest first."`
-	Action string `placeholder:"ACTION" help:"Only entries of this action: condemned, braked, deleted, delete_failed, …"`
-	Format string `enum:"csv,json" default:"csv" help:"csv: RFC 4180 with a header; json: a line for each entry. (${enum})"`
+	RunID   int64  `arg:"" name:"run" optional:"" help:"The pass, by its number. None: all on record that were no dry runs, the oldest first."`
+	DryRuns bool   `help:"Also what dry runs would have done, which is left out of all on record."`
+	Action  string `placeholder:"ACTION" help:"Only entries of this action: condemned, braked, deleted, delete_failed, …"`
+	Format  string `enum:"csv,json" default:"csv" help:"csv: RFC 4180 with a header; json: a line for each entry. (${enum})"`
 	remote
 }
 
@@ -33,7 +34,9 @@ func (c *gcLedgerCmd) Run(ctx context.Context, out *console) error {
 			if err != nil {
 				return err
 			}
-			runs = append(runs, run.RunID)
+			if c.DryRuns || !run.DryRun {
+				runs = append(runs, run.RunID)
+			}
 		}
 		slices.Reverse(runs)
 	}

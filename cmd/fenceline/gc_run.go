@@ -41,7 +41,7 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	if err := c.retentionSettings.check(nil); err != nil {
 		return err
 	}
-	if err := c.collectorSettings.check(); err != nil {
+	if err := c.collectorSettings.check(c.retentionSettings); err != nil {
 		return err
 	}
 	pool, err := database.Open(ctx, c.databaseSettings.config(poolSettings{DatabasePool: 3})) // the pass, its sign of life, its progress

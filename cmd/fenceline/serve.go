@@ -38,7 +38,7 @@ type serveCmd struct {
 func (c *serveCmd) Run(ctx context.Context) error {
 	for _, check := range []func() error{
 		func() error { return c.retentionSettings.check(&c.limitSettings) },
-		c.collectorSettings.check,
+		func() error { return c.collectorSettings.check(c.retentionSettings) },
 		c.verifySettings.check,
 		c.poolSettings.check,
 		c.reportSettings.check,

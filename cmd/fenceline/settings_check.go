@@ -64,8 +64,8 @@ func (s retentionSettings) check(limits *limitSettings) error {
 	return asUsage(err)
 }
 
-// check refuses a brake that brakes nothing or everything, a time limit that ends no pass, and a schedule that cannot be read.
-func (s collectorSettings) check() error {
+// check refuses a brake that brakes nothing or everything, or forgets what it has let go, a time limit that ends no pass, and a schedule that cannot be read.
+func (s collectorSettings) check(r retentionSettings) error {
 	var err error
 	if !(s.GCBrakeShare > 0 && s.GCBrakeShare <= 1) {
 		err = fmt.Errorf("--gc-brake-share=%v must be above 0 and at most 1", s.GCBrakeShare)
@@ -76,7 +76,9 @@ func (s collectorSettings) check() error {
 	if s.GCPace < 0 {
 		err = errors.Join(err, fmt.Errorf("--gc-pace=%d must be 0 or above", s.GCPace))
 	}
-	err = errors.Join(err, inBounds(period{"--gc-brake-window", s.GCBrakeWindow}))
+	window := period{"--gc-brake-window", s.GCBrakeWindow}
+	// What was condemned within the window is counted by its row.
+	err = errors.Join(err, inBounds(window), notShorter(period{"--retention-tombstones", r.RetentionTombstones}, window))
 	if s.GCTimeLimit != 0 {
 		err = errors.Join(err, inBounds(period{"--gc-time-limit", s.GCTimeLimit}))
 	}

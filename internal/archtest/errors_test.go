@@ -20,6 +20,7 @@ func neverAnswered() map[string]string {
 		"staging.ErrBytesChanged":  "the area turns it into ErrDamaged",
 		"staging.ErrNotCompleted":  "the area turns it into ErrPartsWrong",
 		"staging.ErrOverwrites":    "it stops the start",
+		"staging.ErrFoldsCase":     "it stops the start",
 		"staging.ErrListingBroken": "no route lists the bucket",
 		"staging.ErrThrottled":     "it is an ErrStorageUnavailable",
 		"staging.ErrBelieves":      "only a probe of the storage finds it",

@@ -36,7 +36,8 @@ BEGIN
     END IF;
 
     IF g.report_only THEN
-        UPDATE deployment SET collecting_since = fenceline_now() WHERE collecting_since IS NULL;
+        -- One that broke off has not shown all that it would do.
+        UPDATE deployment SET collecting_since = fenceline_now() WHERE collecting_since IS NULL AND g.outcome = 'completed';
         status := CASE WHEN FOUND THEN 'approved' ELSE 'nothing_held_back' END;
         objects := g.condemned;
         bytes := g.condemned_bytes;

@@ -47,7 +47,9 @@ BEGIN
     v_report := NOT p_dry_run AND p_report_first AND (SELECT collecting_since FROM deployment) IS NULL;
     IF v_report AND p_scheduled AND EXISTS (
         SELECT FROM gc_run g
-        WHERE g.report_only AND g.outcome = 'completed' AND g.started_at > v_now - p_window_ms * interval '1 millisecond') THEN
+        WHERE g.report_only AND g.started_at > v_now - p_window_ms * interval '1 millisecond'
+                                               -- one that broke off is tried again sooner, and not every few minutes
+                                               / CASE g.outcome WHEN 'completed' THEN 1 ELSE 24 END) THEN
         status := 'reported';
         RETURN NEXT;
         RETURN;
@@ -56,7 +58,9 @@ BEGIN
         UPDATE deployment SET collecting_since = v_now WHERE collecting_since IS NULL;
     END IF;
 
-    SELECT count(*) AS objects, coalesce(sum(coalesce(size, declared_size, 0)), 0) AS bytes,
+    -- The share is of what the catalog has itself taken in, and of bytes that are there: neither keys that somebody strews in
+    -- the bucket nor a reservation of terabytes let more go.
+    SELECT count(*) FILTER (WHERE found_at IS NULL) AS objects, coalesce(sum(size), 0) AS bytes,
            count(*) FILTER (WHERE condemned_at IS NOT NULL) AS used_objects,
            coalesce(sum(coalesce(size, declared_size, 0)) FILTER (WHERE condemned_at IS NOT NULL), 0) AS used_bytes
     INTO b
