@@ -100,6 +100,26 @@ func (r condemned) entry() Entry {
 
 func (d doomed) entry() Entry {
 	e := Entry{
+// seen is a row that the functions answer which write down what a listing has shown.
+type seen struct {
+	Status       string
+	ReportID     *fencing.ReportID // nil where nothing was written down, for which the status says why
+	FenceEpoch   *int32
+	FenceCounter *int64
+	ObjectID     *fencing.ObjectID
+	Key          *string
+	Size         *int64
+}
+
+func (r seen) entry(reason string) Entry {
+	return Entry{
+		Action: r.Status, Reason: reason, Key: *r.Key, Size: r.Size,
+		Object: fencing.ObjectName{
+			Report: *r.ReportID, Fence: fencing.Joined(r.FenceEpoch, r.FenceCounter), Object: *r.ObjectID,
+		},
+	}
+}
+
 		Action: "deleted", Reason: d.CondemnedReason, Key: d.Key, Size: d.Size,
 		Object: fencing.ObjectName{
 			Report: d.ReportID, Fence: fencing.Fence{Epoch: d.FenceEpoch, Counter: d.FenceCounter}, Object: d.ObjectID,
