@@ -120,7 +120,18 @@ func (r seen) entry(reason string) Entry {
 	}
 }
 
-		Action: "deleted", Reason: d.CondemnedReason, Key: d.Key, Size: d.Size,
+func (r condemned) entry() Entry {
+	return Entry{
+		Action: r.Status, Reason: *r.Reason, Key: *r.Key, Size: r.Size,
+		Object: fencing.ObjectName{
+			Report: *r.ReportID, Fence: fencing.Joined(r.FenceEpoch, r.FenceCounter), Object: *r.ObjectID,
+		},
+	}
+}
+
+func (d doomed) entry() Entry {
+	e := Entry{
+		Action: d.Action, Reason: d.Reason, Key: d.Key, Size: d.Size,
 		Object: fencing.ObjectName{
 			Report: d.ReportID, Fence: fencing.Fence{Epoch: d.FenceEpoch, Counter: d.FenceCounter}, Object: d.ObjectID,
 		},

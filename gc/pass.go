@@ -61,7 +61,10 @@ func (c *Collector) Begin(ctx context.Context, o Options) (*Pass, error) {
 	case err != nil:
 	case got.Status == "started":
 		o.DryRun = o.DryRun || *got.ReportOnly
-		return &Pass{ID: *got.RunID, ReportOnly: *got.ReportOnly, options: o, collector: c}, nil
+		return &Pass{
+			ID: *got.RunID, ReportOnly: *got.ReportOnly, options: o, collector: c,
+			throttle: throttle{full: c.cfg.atOnce, size: c.cfg.atOnce},
+		}, nil
 	case got.Status == "already_running":
 		err = &AlreadyRunningError{RunID: *got.RunID}
 	default:

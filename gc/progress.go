@@ -18,7 +18,7 @@ const (
 		        FROM gc_run g
 		        JOIN object o ON o.held_back_run = g.run_id AND o.state IN ('reserved', 'sealed') AND o.eligible_at <= (SELECT fenceline_now())
 		        WHERE g.braked > 0 AND NOT g.dry_run AND g.approved_at IS NOT NULL) AS total`
-	countDoomed = `SELECT count(*) AS total FROM object WHERE state = 'condemned' AND coalesce(retry_at, purge_after) <= (SELECT fenceline_now())`
+	countDoomed = `SELECT count(*) AS total FROM object WHERE state = 'condemned' AND ` + deleteDue + ` <= (SELECT fenceline_now())`
 )
 
 // begin enters a phase.
