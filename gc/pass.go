@@ -183,6 +183,8 @@ func (p *Pass) end(ctx context.Context, failure error) {
 		outcome = "paused"
 	case errors.Is(failure, ErrTimeLimit):
 		outcome = "time_limit"
+	case errors.Is(failure, context.Canceled): // it was interrupted, as by the end of the process
+		outcome = "stopped"
 	}
 	if !p.options.DryRun {
 		p.collector.cfg.Metrics.PassEnded(outcome)

@@ -19,7 +19,7 @@ type Record struct {
 	BeatAt           time.Time // when it last moved
 	Phase            string    // condemn, purge, forget, scan, done
 	FinishedAt       *time.Time
-	Outcome          *string // completed, failed, paused, time_limit, abandoned; nil while it is under way
+	Outcome          *string // completed, failed, paused, time_limit, stopped, abandoned; nil while it is under way
 	Error            *string
 	Condemned        int64
 	CondemnedBytes   int64
