@@ -30,7 +30,7 @@ type Options struct {
 
 // Pass is one pass of the collector, begun and not yet run.
 type Pass struct {
-	ID int64
+	ID int64 // of its run
 	// ReportOnly says that nothing is collected yet on this installation: the pass is a dry run, whatever was asked for.
 	ReportOnly bool
 
@@ -117,7 +117,7 @@ func (p *Pass) phases(ctx context.Context) error {
 		if phase.name == "scan" && !p.options.Scan {
 			continue
 		}
-		if err := p.begin(ctx, phase.name, phase.total); err != nil {
+		if err := p.enterPhase(ctx, phase.name, phase.total); err != nil {
 			return err
 		}
 		if err := phase.run(ctx); err != nil {
@@ -148,16 +148,16 @@ func (p *Pass) beat(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := p.enter(ctx, "", nil); errors.Is(err, ErrRunEnded) {
+			if err := p.showLife(ctx, "", nil); errors.Is(err, ErrRunEnded) {
 				stop(err)
 			}
 		}
 	}
 }
 
-// enter notes that the pass lives, and which phase it begins, with how much there is to do in it, if that is known; an
+// showLife notes that the pass lives, and which phase it has entered, with how much there is to do in it, if that is known; an
 // empty phase is the same as before.
-func (p *Pass) enter(ctx context.Context, phase string, total *int64) error {
+func (p *Pass) showLife(ctx context.Context, phase string, total *int64) error {
 	const query = `SELECT continue_run(@run, nullif(@phase, ''), @total) AS lives`
 	type answer struct{ Lives bool }
 	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "phase": phase, "total": total})

@@ -21,8 +21,8 @@ const (
 	countDoomed = `SELECT count(*) AS total FROM object WHERE state = 'condemned' AND ` + deleteDue + ` <= (SELECT fenceline_now())`
 )
 
-// begin enters a phase.
-func (p *Pass) begin(ctx context.Context, phase, count string) error {
+// enterPhase begins a phase, after counting how much there is to do in it, if there is a query for that.
+func (p *Pass) enterPhase(ctx context.Context, phase, count string) error {
 	type row struct{ Total int64 }
 	var total *int64
 	if err := p.inTime(ctx); err != nil {
@@ -35,7 +35,7 @@ func (p *Pass) begin(ctx context.Context, phase, count string) error {
 		}
 		total = &got.Total
 	}
-	return p.enter(ctx, phase, total)
+	return p.showLife(ctx, phase, total)
 }
 
 // inTime is asked before each batch: ErrTimeLimit once the time of the pass is over. What was begun is finished.

@@ -10,7 +10,7 @@ import (
 	"github.com/fenceline/fenceline/internal/database"
 )
 
-// Record is what is written down of a pass while it goes on, and after it.
+// Record is a run: what is written down of a pass while it goes on, and after it.
 type Record struct {
 	RunID            int64
 	DryRun           bool
@@ -116,7 +116,7 @@ const selectRecords = `
 	       scan_foreign_sample, coalesce(scan_completed, false) AS scan_completed
 	FROM gc_run`
 
-// Record reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
+// Record reads the run of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
 func (c *Collector) Record(ctx context.Context, id int64) (Record, error) {
 	const query = selectRecords + ` WHERE run_id = @run`
 	run, found, err := database.Row[Record](ctx, c.pool, query, pgx.NamedArgs{"run": id})
@@ -129,7 +129,7 @@ func (c *Collector) Record(ctx context.Context, id int64) (Record, error) {
 	return run, nil
 }
 
-// Records lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
+// Records lists runs, newest first: at most limit of them, below the id before (0: from the newest on).
 // Error: database.ErrUnavailable.
 func (c *Collector) Records(ctx context.Context, before int64, limit int) ([]Record, error) {
 	const query = selectRecords + ` WHERE @before::bigint = 0 OR run_id < @before::bigint ORDER BY run_id DESC LIMIT @limit`
