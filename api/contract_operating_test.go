@@ -1,11 +1,14 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/fenceline/fenceline/api"
+	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/service"
 	"github.com/fenceline/fenceline/internal/testdb"
 )
@@ -83,6 +86,25 @@ func TestTheStatusTellsWhatNeedsALook(t *testing.T) {
 	run, _ := w.Do(t, "GET", "/v1/status", nil).Want(t, 200).JSON(t)["last_gc_run"].(doc)
 	if run["outcome"] != "completed" || fmt.Sprint(run["run_id"]) != fmt.Sprint(pass.ID) {
 		t.Errorf("last run %v, want %d", run, pass.ID)
+	}
+}
+
+func TestAPassThatWasStoppedNeedsNoLook(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	pass, err := w.Collector.Begin(t.Context(), gc.Options{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := pass.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the pass ended in %v, want that it was interrupted", err)
+	}
+	got := w.Do(t, "GET", "/v1/status", nil).Want(t, 200)
+	equal(t, got, doc{"warnings": []string{}})
+	if run, _ := got.JSON(t)["last_gc_run"].(doc); run["outcome"] != "stopped" {
+		t.Errorf("last run %v, want that it was stopped", run)
 	}
 }
 

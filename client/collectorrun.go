@@ -19,7 +19,7 @@ type CollectorRun struct {
 	MovedAt      time.Time      `json:"moved_at"` // when it last showed that it lives
 	FinishedAt   *time.Time     `json:"finished_at"`
 	Phase        string         `json:"phase"`
-	Outcome      *string        `json:"outcome"` // nil while it is under way
+	Outcome      *string        `json:"outcome"` // completed, failed, paused, time_limit, stopped, abandoned; nil while it is under way
 	Error        *string        `json:"error"`
 	Condemned    CollectorCount `json:"condemned"`
 	PutOff       int64          `json:"put_off"`

@@ -108,15 +108,6 @@ func (d *deletes) Stored(ctx context.Context, after string) iter.Seq2[staging.St
 	}
 }
 
-func (d *deletes) AbortUpload(ctx context.Context, key, uploadID string, beforeSend func(context.Context) error) error {
-	if d.abort != nil {
-		if err := d.abort(); err != nil {
-			return err
-		}
-	}
-	return d.Bucket.AbortUpload(ctx, key, uploadID, beforeSend)
-}
-
 func (d *deletes) Delete(ctx context.Context, refs []staging.ObjectRef, beforeSend func(context.Context) error) ([]staging.DeleteResult, error) {
 	if d.before != nil {
 		if err := d.before(); err != nil {

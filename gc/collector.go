@@ -105,7 +105,7 @@ type Collector struct {
 // ErrAlreadyRunning reports that a pass is under way.
 var ErrAlreadyRunning = errors.New("a pass of the collector is under way")
 
-// ErrRunNotFound reports that there is no such pass, or that its record was forgotten.
+// ErrRunNotFound reports that there is no such run, or that it was forgotten.
 var ErrRunNotFound = errors.New("there is no such run")
 
 // ErrTimeLimit reports that a pass was ended by its time limit.
@@ -114,10 +114,10 @@ var ErrTimeLimit = errors.New("the pass has reached its time limit")
 // ErrRunEnded reports that a pass was written off because it had not moved for too long.
 var ErrRunEnded = errors.New("the pass was written off while it paused")
 
-// AlreadyRunningError says which pass is under way. It is ErrAlreadyRunning.
+// AlreadyRunningError says which run is under way. It is ErrAlreadyRunning.
 type AlreadyRunningError struct{ RunID int64 }
 
-// Error tells the pass.
+// Error tells the run.
 func (e *AlreadyRunningError) Error() string {
 	return fmt.Sprintf("%v: run %d", ErrAlreadyRunning, e.RunID)
 }

@@ -11,4 +11,6 @@
 //
 // Each phase works in batches and keeps its progress in the database, so that a pass that dies at any point
 // is taken up by the next one.
+//
+// The work is a pass; what is written down of it, and has an id, is its run.
 package gc

@@ -140,8 +140,8 @@ func TestAPassThatIsInterruptedSaysWhy(t *testing.T) {
 	if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the pass ended in %v, want that it was cancelled", err)
 	}
-	if run := record(t, c, p.ID); run.Outcome == nil || *run.Outcome != "failed" {
-		t.Errorf("its record says %+v, want that it failed", run)
+	if run := record(t, c, p.ID); run.Outcome == nil || *run.Outcome != "stopped" || run.Error == nil {
+		t.Errorf("its record says %+v, want that it was stopped, and why", run)
 	}
 	if n := testdb.Value[int](t, b.db, "SELECT count(*) FROM gc_run WHERE finished_at IS NULL"); n != 0 {
 		t.Error("it counts as under way")

@@ -46,7 +46,7 @@ func (p *Pass) tellForgotten(ctx context.Context) error {
 		return nil
 	}
 	for {
-		entries, err := p.collector.Entries(ctx, p.ID, catalog.Names{}, "forgotten", p.told, p.collector.cfg.Batch)
+		entries, err := p.collector.entries(ctx, p.ID, catalog.Names{}, "forgotten", p.told, p.collector.cfg.Batch)
 		if err != nil {
 			return err
 		}

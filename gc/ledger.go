@@ -32,6 +32,20 @@ func Actions() []string {
 // Entries lists what a pass did with the objects of the reports in the range of names, in its order, and only one action
 // unless that is empty: at most limit entries after the one given. Errors: ErrRunNotFound, database.ErrUnavailable.
 func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, action string, after int64, limit int) ([]Entry, error) {
+	const query = `SELECT EXISTS (SELECT FROM gc_run WHERE run_id = @run) AS known`
+	type row struct{ Known bool }
+	got, _, err := database.Row[row](ctx, c.pool, query, pgx.NamedArgs{"run": id})
+	if err == nil && !got.Known {
+		err = ErrRunNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read collector run %d: %w", id, err)
+	}
+	return c.entries(ctx, id, names, action, after, limit)
+}
+
+// entries is Entries of a run that exists.
+func (c *Collector) entries(ctx context.Context, id int64, names catalog.Names, action string, after int64, limit int) ([]Entry, error) {
 	const query = `
 		SELECT entry, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size, at
 		FROM gc_ledger
@@ -51,9 +65,6 @@ func (c *Collector) Entries(ctx context.Context, id int64, names catalog.Names, 
 		Key          string
 		Size         *int64
 		At           time.Time
-	}
-	if _, err := c.Record(ctx, id); err != nil {
-		return nil, err
 	}
 	rows, err := database.Rows[row](ctx, c.pool, query, pgx.NamedArgs{
 		"run": id, "after": after, "limit": limit, "from": names.From, "below": names.Below, "action": action,
@@ -89,6 +100,26 @@ func (p *Pass) tell(e Entry) {
 	}
 }
 
+// seen is a row that the functions answer which write down what a listing has shown.
+type seen struct {
+	Status       string
+	ReportID     *fencing.ReportID // nil where nothing was written down, for which the status says why
+	FenceEpoch   *int32
+	FenceCounter *int64
+	ObjectID     *fencing.ObjectID
+	Key          *string
+	Size         *int64
+}
+
+func (r seen) entry(reason string) Entry {
+	return Entry{
+		Action: r.Status, Reason: reason, Key: *r.Key, Size: r.Size,
+		Object: fencing.ObjectName{
+			Report: *r.ReportID, Fence: fencing.Joined(r.FenceEpoch, r.FenceCounter), Object: *r.ObjectID,
+		},
+	}
+}
+
 func (r condemned) entry() Entry {
 	return Entry{
 		Action: r.Status, Reason: *r.Reason, Key: *r.Key, Size: r.Size,
@@ -100,7 +131,7 @@ func (r condemned) entry() Entry {
 
 func (d doomed) entry() Entry {
 	e := Entry{
-		Action: "deleted", Reason: d.CondemnedReason, Key: d.Key, Size: d.Size,
+		Action: d.Action, Reason: d.Reason, Key: d.Key, Size: d.Size,
 		Object: fencing.ObjectName{
 			Report: d.ReportID, Fence: fencing.Fence{Epoch: d.FenceEpoch, Counter: d.FenceCounter}, Object: d.ObjectID,
 		},

@@ -1,6 +1,7 @@
 package gc_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -13,6 +14,26 @@ import (
 	"github.com/fenceline/fenceline/lease"
 	"github.com/fenceline/fenceline/staging"
 )
+
+// AbortUpload is the bucket's, unless abort keeps uploads from being aborted.
+func (d *deletes) AbortUpload(ctx context.Context, key, uploadID string, beforeSend func(context.Context) error) error {
+	if d.abort != nil {
+		if err := d.abort(); err != nil {
+			return err
+		}
+	}
+	return d.Bucket.AbortUpload(ctx, key, uploadID, beforeSend)
+}
+
+// AbortUploads is the bucket's, unless abort keeps the uploads from being aborted.
+func (d *deletes) AbortUploads(ctx context.Context, key string, beforeSend func(context.Context) error) error {
+	if d.abort != nil {
+		if err := d.abort(); err != nil {
+			return err
+		}
+	}
+	return d.Bucket.AbortUploads(ctx, key, beforeSend)
+}
 
 // begun reserves an object in two parts, and uploads the second.
 func (b *bundle) begun(t *testing.T, g lease.Grant, id fencing.ObjectID) fencing.ObjectName {

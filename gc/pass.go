@@ -30,7 +30,7 @@ type Options struct {
 
 // Pass is one pass of the collector, begun and not yet run.
 type Pass struct {
-	ID int64
+	ID int64 // of its run
 	// ReportOnly says that nothing is collected yet on this installation: the pass is a dry run, whatever was asked for.
 	ReportOnly bool
 
@@ -61,7 +61,10 @@ func (c *Collector) Begin(ctx context.Context, o Options) (*Pass, error) {
 	case err != nil:
 	case got.Status == "started":
 		o.DryRun = o.DryRun || *got.ReportOnly
-		return &Pass{ID: *got.RunID, ReportOnly: *got.ReportOnly, options: o, collector: c}, nil
+		return &Pass{
+			ID: *got.RunID, ReportOnly: *got.ReportOnly, options: o, collector: c,
+			throttle: throttle{full: c.cfg.atOnce, size: c.cfg.atOnce},
+		}, nil
 	case got.Status == "already_running":
 		err = &AlreadyRunningError{RunID: *got.RunID}
 	default:
@@ -114,7 +117,7 @@ func (p *Pass) phases(ctx context.Context) error {
 		if phase.name == "scan" && !p.options.Scan {
 			continue
 		}
-		if err := p.begin(ctx, phase.name, phase.total); err != nil {
+		if err := p.enterPhase(ctx, phase.name, phase.total); err != nil {
 			return err
 		}
 		if err := phase.run(ctx); err != nil {
@@ -145,16 +148,16 @@ func (p *Pass) beat(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := p.enter(ctx, "", nil); errors.Is(err, ErrRunEnded) {
+			if err := p.showLife(ctx, "", nil); errors.Is(err, ErrRunEnded) {
 				stop(err)
 			}
 		}
 	}
 }
 
-// enter notes that the pass lives, and which phase it begins, with how much there is to do in it, if that is known; an
+// showLife notes that the pass lives, and which phase it has entered, with how much there is to do in it, if that is known; an
 // empty phase is the same as before.
-func (p *Pass) enter(ctx context.Context, phase string, total *int64) error {
+func (p *Pass) showLife(ctx context.Context, phase string, total *int64) error {
 	const query = `SELECT continue_run(@run, nullif(@phase, ''), @total) AS lives`
 	type answer struct{ Lives bool }
 	got, err := database.Change[answer](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID, "phase": phase, "total": total})
@@ -180,6 +183,8 @@ func (p *Pass) end(ctx context.Context, failure error) {
 		outcome = "paused"
 	case errors.Is(failure, ErrTimeLimit):
 		outcome = "time_limit"
+	case errors.Is(failure, context.Canceled): // it was interrupted, as by the end of the process
+		outcome = "stopped"
 	}
 	if !p.options.DryRun {
 		p.collector.cfg.Metrics.PassEnded(outcome)

@@ -18,11 +18,11 @@ const (
 		        FROM gc_run g
 		        JOIN object o ON o.held_back_run = g.run_id AND o.state IN ('reserved', 'sealed') AND o.eligible_at <= (SELECT fenceline_now())
 		        WHERE g.braked > 0 AND NOT g.dry_run AND g.approved_at IS NOT NULL) AS total`
-	countDoomed = `SELECT count(*) AS total FROM object WHERE state = 'condemned' AND coalesce(retry_at, purge_after) <= (SELECT fenceline_now())`
+	countDoomed = `SELECT count(*) AS total FROM object WHERE state = 'condemned' AND ` + deleteDue + ` <= (SELECT fenceline_now())`
 )
 
-// begin enters a phase.
-func (p *Pass) begin(ctx context.Context, phase, count string) error {
+// enterPhase begins a phase, after counting how much there is to do in it, if there is a query for that.
+func (p *Pass) enterPhase(ctx context.Context, phase, count string) error {
 	type row struct{ Total int64 }
 	var total *int64
 	if err := p.inTime(ctx); err != nil {
@@ -35,7 +35,7 @@ func (p *Pass) begin(ctx context.Context, phase, count string) error {
 		}
 		total = &got.Total
 	}
-	return p.enter(ctx, phase, total)
+	return p.showLife(ctx, phase, total)
 }
 
 // inTime is asked before each batch: ErrTimeLimit once the time of the pass is over. What was begun is finished.

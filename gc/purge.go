@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,19 +14,21 @@ import (
 	"github.com/fenceline/fenceline/internal/fencing"
 )
 
-// doomed is a condemned object whose grace has ended.
+// doomed is an object whose bytes are to go: it is condemned and its grace has ended, or a scan has seen what its row says is
+// not there.
 type doomed struct {
-	ReportID        fencing.ReportID `json:"report_id"`
-	FenceEpoch      int32            `json:"fence_epoch"`
-	FenceCounter    int64            `json:"fence_counter"`
-	ObjectID        fencing.ObjectID `json:"object_id"`
-	Error           *string          `json:"error"` // why its bytes could not be deleted
-	Key             string           `json:"-"`
-	VersionID       *string          `json:"-"`
-	Unfinished      bool             `json:"-"` // there may be unfinished uploads in parts under its key
-	Size            *int64           `json:"-"`
-	CondemnedReason string           `json:"-"`
-	DueAt           time.Time        `json:"-"`
+	ReportID     fencing.ReportID `json:"report_id"`
+	FenceEpoch   int32            `json:"fence_epoch"`
+	FenceCounter int64            `json:"fence_counter"`
+	ObjectID     fencing.ObjectID `json:"object_id"`
+	Error        *string          `json:"error"` // why its bytes could not be deleted
+	Key          string           `json:"-"`
+	VersionID    *string          `json:"-"`
+	Unfinished   bool             `json:"-"` // there may be unfinished uploads in parts under its key
+	Size         *int64           `json:"-"`
+	Reason       string           `json:"-"`
+	Action       string           `json:"-"` // what is done with it, if it does not fail
+	DueAt        time.Time        `json:"-"`
 }
 
 func (d *doomed) failed(err error) {
@@ -33,24 +36,27 @@ func (d *doomed) failed(err error) {
 	d.Error = &text
 }
 
-// selectDoomed reads what may be deleted now: a delete that failed is due again when its pause is over. The clock is read
-// once, so that the index ends where the due ones do: a million may be within their grace.
+// deleteDue is from when a condemned object may be deleted: once its grace has ended, or after a delete that failed, when the
+// pause after that is over.
+const deleteDue = "coalesce(retry_at, purge_after)"
+
+// selectDoomed reads what may be deleted now. The clock is read once, so that the index ends where the due ones do: a million
+// may be within their grace.
 const selectDoomed = `
 	SELECT report_id, fence_epoch, fence_counter, object_id, NULL::text AS error, key, version_id,
-	       (part_size IS NOT NULL OR sealed_at IS NULL) AS unfinished, coalesce(size, declared_size) AS size, condemned_reason,
-	       coalesce(retry_at, purge_after) AS due_at
+	       (part_size IS NOT NULL OR sealed_at IS NULL) AS unfinished, coalesce(size, declared_size) AS size,
+	       condemned_reason AS reason, 'deleted' AS action, ` + deleteDue + ` AS due_at
 	FROM object
-	WHERE state = 'condemned' AND coalesce(retry_at, purge_after) <= (SELECT fenceline_now()) AND NOT is_frozen(report_id)`
+	WHERE state = 'condemned' AND ` + deleteDue + ` <= (SELECT fenceline_now()) AND NOT is_frozen(report_id)`
 
 // purge deletes the bytes of condemned objects, and marks each row for which the storage has said that they
 // are gone. Nothing can refer to them any more: condemned is final.
 func (p *Pass) purge(ctx context.Context) error {
 	// What has become due since the uploads were listed waits for the next pass, if there may be any of it.
-	const query = selectDoomed + ` AND (coalesce(retry_at, purge_after), key) > (@after_at, @after_key)
-		  AND (sealed_at IS NOT NULL AND part_size IS NULL OR coalesce(retry_at, purge_after) <= @aborted_to)
-		ORDER BY coalesce(retry_at, purge_after), key
+	const query = selectDoomed + ` AND (` + deleteDue + `, key) > (@after_at, @after_key)
+		  AND (sealed_at IS NOT NULL AND part_size IS NULL OR ` + deleteDue + ` <= @aborted_to)
+		ORDER BY ` + deleteDue + `, key
 		LIMIT @batch`
-	p.throttle = throttle{full: p.collector.cfg.atOnce, size: p.collector.cfg.atOnce}
 	uploads, err := p.abortUploads(ctx)
 	if err != nil {
 		return err
@@ -70,7 +76,7 @@ func (p *Pass) purge(ctx context.Context) error {
 		if p.options.DryRun {
 			err = p.recordPurge(ctx, batch)
 		} else {
-			err = p.deleteBytes(ctx, batch, uploads.unknown)
+			err = p.deleteDoomed(ctx, batch, uploads.unknown)
 		}
 		if errors.Is(err, errFrozenSince) {
 			continue // and pick again
@@ -82,7 +88,26 @@ func (p *Pass) purge(ctx context.Context) error {
 	}
 }
 
-// doomed reads objects that may be deleted now.
+// deleteDoomed deletes the bytes of a batch. unknown is why it could not be found out what uploads are unfinished: then what may
+// have some is left.
+func (p *Pass) deleteDoomed(ctx context.Context, batch []*doomed, unknown error) error {
+	if unknown != nil {
+		var left []*doomed
+		batch = slices.DeleteFunc(batch, func(d *doomed) bool {
+			if d.Unfinished {
+				d.failed(unknown)
+				left = append(left, d)
+			}
+			return d.Unfinished
+		})
+		if err := p.recordPurge(ctx, left); err != nil {
+			return err
+		}
+	}
+	return p.deleteBytes(ctx, batch, p.recordPurge)
+}
+
+// doomed reads objects whose bytes are to go.
 func (p *Pass) doomed(ctx context.Context, query string, args pgx.NamedArgs) ([]*doomed, error) {
 	rows, err := database.Rows[doomed](ctx, p.collector.pool, query, args)
 	batch := make([]*doomed, len(rows))
@@ -126,8 +151,14 @@ func (p *Pass) mayDelete(batch []*doomed) func(context.Context) error {
 	}
 }
 
+// recordPurge writes down what the storage answered for a batch of condemned objects.
 func (p *Pass) recordPurge(ctx context.Context, batch []*doomed) error {
 	const query = `SELECT status FROM record_purge(@run, @results, true)`
+	return p.recordAnswers(ctx, query, batch)
+}
+
+// recordAnswers has one of the functions that record the storage's answers write down those for a batch, and tells them.
+func (p *Pass) recordAnswers(ctx context.Context, query string, batch []*doomed) error {
 	type answer struct{ Status string }
 	if len(batch) == 0 {
 		return nil

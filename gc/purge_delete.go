@@ -8,23 +8,9 @@ import (
 	"github.com/fenceline/fenceline/staging"
 )
 
-// deleteBytes asks the storage to delete the bytes of a batch, in requests as large as it and the pace allow, and writes
-// down each answer. What is throttled is asked for again until it is answered. unknown is why it could not be found out
-// what uploads are unfinished: then what may have some is left.
-func (p *Pass) deleteBytes(ctx context.Context, batch []*doomed, unknown error) error {
-	if unknown != nil {
-		var left []*doomed
-		batch = slices.DeleteFunc(batch, func(d *doomed) bool {
-			if d.Unfinished {
-				d.failed(unknown)
-				left = append(left, d)
-			}
-			return d.Unfinished
-		})
-		if err := p.recordPurge(ctx, left); err != nil {
-			return err
-		}
-	}
+// deleteBytes asks the storage to delete the bytes of a batch, in requests as large as it and the pace allow, and has each
+// answer recorded. What is throttled is asked for again until it is answered. It is the one way in which bytes are deleted.
+func (p *Pass) deleteBytes(ctx context.Context, batch []*doomed, record func(context.Context, []*doomed) error) error {
 	for len(batch) > 0 {
 		some := batch[:min(len(batch), p.throttle.size)]
 		if err := p.collector.cfg.pace.WaitN(ctx, len(some)); err != nil {
@@ -34,7 +20,7 @@ func (p *Pass) deleteBytes(ctx context.Context, batch []*doomed, unknown error) 
 		if err != nil && !errors.Is(err, staging.ErrThrottled) {
 			return err
 		}
-		if err := p.recordPurge(ctx, answered); err != nil {
+		if err := record(ctx, answered); err != nil {
 			return err
 		}
 		batch = append(throttled, batch[len(some):]...)

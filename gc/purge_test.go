@@ -185,3 +185,16 @@ func TestTheReportOfAPassTellsItsObjectsInOrder(t *testing.T) {
 		t.Errorf("the list of passes is %+v", runs)
 	}
 }
+
+func TestTheLedgerIsReadWithoutTheCountsOfItsRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.strand(t, "july", 3)
+	b.db.Advance(t, retention+leaseTTL)
+	run := collect(t, b.collector(instant))
+	b.db.Exec(t, "REVOKE SELECT ON gc_tally FROM fenceline_service")
+	entries, err := b.collector().Entries(t.Context(), run.RunID, catalog.Names{}, "deleted", 0, 2)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("a page has %d entries, error %v; want 2", len(entries), err)
+	}
+}

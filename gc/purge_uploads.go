@@ -27,7 +27,7 @@ func (p *Pass) abortUploads(ctx context.Context) (aborted, error) {
 		WITH moment AS MATERIALIZED (SELECT fenceline_now() AS now)
 		SELECT DISTINCT o.prefix, m.now
 		FROM moment m
-		JOIN object o ON o.state = 'condemned' AND coalesce(o.retry_at, o.purge_after) <= m.now
+		JOIN object o ON o.state = 'condemned' AND ` + deleteDue + ` <= m.now
 		WHERE o.sealed_at IS NULL OR o.part_size IS NOT NULL`
 	type row struct {
 		Prefix string
@@ -42,7 +42,7 @@ func (p *Pass) abortUploads(ctx context.Context) (aborted, error) {
 	}
 	done := aborted{to: prefixes[0].Now}
 	for _, r := range prefixes {
-		err := p.patiently(ctx, p.mayDelete(nil), func() error { return p.abortUnder(ctx, r.Prefix+"reports/") })
+		err := p.patiently(ctx, p.mayDelete(nil), func() error { return p.abortUnder(ctx, staging.Layout{Prefix: r.Prefix}.Root()) })
 		switch {
 		case err == nil:
 		case errors.Is(err, errListing) && !stops(err) && !errors.Is(err, staging.ErrStorageUnavailable):

@@ -10,7 +10,7 @@ import (
 	"github.com/fenceline/fenceline/internal/database"
 )
 
-// Record is what is written down of a pass while it goes on, and after it.
+// Record is a run: what is written down of a pass while it goes on, and after it.
 type Record struct {
 	RunID            int64
 	DryRun           bool
@@ -19,7 +19,7 @@ type Record struct {
 	BeatAt           time.Time // when it last moved
 	Phase            string    // condemn, purge, forget, scan, done
 	FinishedAt       *time.Time
-	Outcome          *string // completed, failed, paused, time_limit, abandoned; nil while it is under way
+	Outcome          *string // completed, failed, paused, time_limit, stopped, abandoned; nil while it is under way
 	Error            *string
 	Condemned        int64
 	CondemnedBytes   int64
@@ -116,7 +116,7 @@ const selectRecords = `
 	       scan_foreign_sample, coalesce(scan_completed, false) AS scan_completed
 	FROM gc_run`
 
-// Record reads the record of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
+// Record reads the run of a pass. Errors: ErrRunNotFound, database.ErrUnavailable.
 func (c *Collector) Record(ctx context.Context, id int64) (Record, error) {
 	const query = selectRecords + ` WHERE run_id = @run`
 	run, found, err := database.Row[Record](ctx, c.pool, query, pgx.NamedArgs{"run": id})
@@ -129,7 +129,7 @@ func (c *Collector) Record(ctx context.Context, id int64) (Record, error) {
 	return run, nil
 }
 
-// Records lists passes, newest first: at most limit of them, below the id before (0: from the newest on).
+// Records lists runs, newest first: at most limit of them, below the id before (0: from the newest on).
 // Error: database.ErrUnavailable.
 func (c *Collector) Records(ctx context.Context, before int64, limit int) ([]Record, error) {
 	const query = selectRecords + ` WHERE @before::bigint = 0 OR run_id < @before::bigint ORDER BY run_id DESC LIMIT @limit`

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fenceline/fenceline/internal/database"
-	"github.com/fenceline/fenceline/internal/fencing"
 	"github.com/fenceline/fenceline/staging"
 )
 
@@ -89,65 +88,49 @@ func (s *scan) recordFound(ctx context.Context) error {
 	const query = `
 		SELECT status, report_id, fence_epoch, fence_counter, object_id, key, size
 		FROM record_found(@run, @prefix, @keys, @retention_ms)`
-	type answer struct {
-		Status       string
-		ReportID     *fencing.ReportID
-		FenceEpoch   *int32
-		FenceCounter *int64
-		ObjectID     *fencing.ObjectID
-		Key          *string
-		Size         *int64
-	}
-	if len(s.found) == 0 {
-		return nil
-	}
-	keys, err := json.Marshal(s.found)
-	if err != nil {
-		return fmt.Errorf("encode what was found: %w", err)
-	}
-	recorded, err := database.Changes[answer](ctx, s.pass.collector.pool, query, pgx.NamedArgs{
-		"run": s.pass.ID, "prefix": s.layout.Prefix, "keys": string(keys), "retention_ms": s.pass.collector.cfg.Unknown.Milliseconds(),
+	err := s.write(ctx, query, s.found, "unknown", pgx.NamedArgs{
+		"prefix": s.layout.Prefix, "retention_ms": s.pass.collector.cfg.Unknown.Milliseconds(),
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.found = s.found[:0]
 	}
-	for _, a := range recorded {
-		if a.ReportID == nil {
-			return stepError(a.Status)
-		}
-		s.pass.tell(Entry{
-			Action: "found", Reason: "unknown", Key: *a.Key, Size: a.Size,
-			Object: fencing.ObjectName{
-				Report: *a.ReportID, Fence: fencing.Joined(a.FenceEpoch, a.FenceCounter), Object: *a.ObjectID,
-			},
-		})
-	}
-	s.found = s.found[:0]
-	return nil
+	return err
 }
 
-// noteLeftovers notes at the rows what is there although they say that it is not.
+// noteLeftovers notes at the rows what is there although they say that it is not. A dry run is told of what it would remove.
 func (s *scan) noteLeftovers(ctx context.Context) error {
-	const query = `SELECT status FROM note_leftovers(@run, @uploads, @keys, @spared_ms)`
-	type answer struct{ Status string }
-	if len(s.returned) == 0 {
+	const query = `
+		SELECT status, report_id, fence_epoch, fence_counter, object_id, key, size
+		FROM note_leftovers(@run, @uploads, @keys, @spared_ms)`
+	err := s.write(ctx, query, s.returned, "returned", pgx.NamedArgs{
+		"uploads": s.part == scanUploads, "spared_ms": s.pass.collector.cfg.Staged.Milliseconds(),
+	})
+	if err == nil {
+		s.returned = s.returned[:0]
+	}
+	return err
+}
+
+// write has one of the functions write down what was seen, and tells what it answers.
+func (s *scan) write(ctx context.Context, query string, what []sighting, reason string, args pgx.NamedArgs) error {
+	if len(what) == 0 {
 		return nil
 	}
-	keys, err := json.Marshal(s.returned)
+	keys, err := json.Marshal(what)
 	if err != nil {
-		return fmt.Errorf("encode what is left over: %w", err)
+		return fmt.Errorf("encode what was seen: %w", err)
 	}
-	got, err := database.Change[answer](ctx, s.pass.collector.pool, query, pgx.NamedArgs{
-		"run": s.pass.ID, "uploads": s.part == scanUploads, "keys": string(keys),
-		"spared_ms": s.pass.collector.cfg.Staged.Milliseconds(),
-	})
+	args["run"], args["keys"] = s.pass.ID, string(keys)
+	written, err := database.Changes[seen](ctx, s.pass.collector.pool, query, args)
 	if err != nil {
 		return err
 	}
-	if got.Status != "noted" {
-		return stepError(got.Status)
+	for _, row := range written {
+		if row.ReportID == nil {
+			return stepError(row.Status)
+		}
+		s.pass.tell(row.entry(reason))
 	}
-	s.returned = s.returned[:0]
 	return nil
 }
 

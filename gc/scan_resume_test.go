@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,55 +205,5 @@ func TestAListingOfOneKeyAPageIsWhole(t *testing.T) {
 	d := &deletes{Bucket: b.storage.Behind(t, b.storage.Resigning(t, testbucket.PagesOf("1"))).Open(t)}
 	if run := scan(t, b.collectorOn(d, scans, instant)); counts(t, run) != [4]int64{31, 32, 1, 0} {
 		t.Errorf("keys, unknown, returned, foreign: %v, want 31, 32, 1, 0", counts(t, run))
-	}
-}
-
-// stream is a bucket that lists as many keys as it is told, none of which is stored.
-type stream struct {
-	*staging.Bucket
-	keys int
-	each func(n int)
-}
-
-// It runs alone: the heap is that of the whole process.
-func TestAScanHoldsNoMoreOfManyKeysThanOfFew(t *testing.T) {
-	b := setup(t)
-	const keys, every = 20_000, 2_000
-	b.db.Exec(t, `INSERT INTO report (report_id, created_at) VALUES ('july', now())`)
-	b.db.Exec(t, `
-		INSERT INTO object (report_id, fence_epoch, fence_counter, object_id, prefix, state, reserved_at, upload_until, eligible_at)
-		SELECT 'july', 1, 1, lpad(n::text, 6, '0'), '', 'reserved', now(), now(), now() + interval '1 day'
-		FROM generate_series(0, $1::integer, 2) n`, keys)
-	var least, most uint64
-	s := stream{Bucket: b.bucket, keys: keys, each: func(n int) {
-		if n%every != 0 || n == 0 {
-			return
-		}
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		if least == 0 {
-			least = m.HeapAlloc
-		}
-		most = max(most, m.HeapAlloc)
-	}}
-	c := gc.New(b.db.Pool, s, gc.Config{Unknown: unknown, BrakeMin: 1 << 40})
-	run := scan(t, c)
-	if counts(t, run) != [4]int64{keys, keys / 2, 0, 0} {
-		t.Errorf("keys, unknown, returned, foreign: %v", counts(t, run))
-	}
-	if most > least+1<<19 {
-		t.Errorf("the heap has grown from %d to %d KiB between the first and the last of %d keys", least>>10, most>>10, keys)
-	}
-}
-
-func (s stream) Stored(context.Context, string) iter.Seq2[staging.Stored, error] {
-	return func(yield func(staging.Stored, error) bool) {
-		for n := range s.keys {
-			s.each(n)
-			if !yield(staging.Stored{Key: keyOf(nameOf("july", "1.1", fmt.Sprintf("%06d", n))), Size: 1}, nil) {
-				return
-			}
-		}
 	}
 }

@@ -187,17 +187,19 @@ func TestADryRunScansAndRecordsNothing(t *testing.T) {
 	b := setup(t)
 	gone := b.collected(t)
 	b.storage.Put(t, keyOf(gone), "back")
-	b.storage.Put(t, keyOf(nameOf("july", "1.9", "unknown")), "x")
+	found := nameOf("july", "1.9", "unknown")
+	b.storage.Put(t, keyOf(found), "x")
 	b.storage.Put(t, "reports/foreign", "x")
 	c := b.collector(scans, instant)
 	var told []string
-	run, err := runScan(t.Context(), t, c, gc.Options{DryRun: true, Each: func(e gc.Entry) { told = append(told, e.Action+" "+e.Reason) }})
+	run, err := runScan(t.Context(), t, c, gc.Options{DryRun: true, Each: func(e gc.Entry) { told = append(told, e.Action+" "+e.Reason+" "+e.Key) }})
 	must(t, "run a dry pass", err)
 	if counts(t, run) != [4]int64{3, 1, 1, 1} || !run.ScanCompleted {
 		t.Errorf("keys, unknown, returned, foreign: %v, want 3, 1, 1, 1", counts(t, run))
 	}
-	if !slices.Contains(told, "found unknown") {
-		t.Errorf("told of %q", told)
+	slices.Sort(told)
+	if diff := cmp.Diff([]string{"deleted returned " + keyOf(gone), "found unknown " + keyOf(found)}, told); diff != "" {
+		t.Errorf("told of (-want +got):\n%s", diff)
 	}
 	rows := testdb.Value[string](t, b.db, `
 		SELECT format('%s found, %s left over, %s reports, scanned %s', count(found_at), count(leftover_at),
@@ -211,6 +213,15 @@ func TestADryRunScansAndRecordsNothing(t *testing.T) {
 	real := scan(t, c)
 	if counts(t, real) != counts(t, run) {
 		t.Errorf("the real pass then counts %v, the dry one %v", counts(t, real), counts(t, run))
+	}
+	if diff := cmp.Diff(real.ByReason, run.ByReason); diff != "" {
+		t.Errorf("by reason, what the real pass did and the dry one said (-did +said):\n%s", diff)
+	}
+	if run.Deleted != real.Deleted || run.DeletedBytes != real.DeletedBytes || run.Deleted != 1 {
+		t.Errorf("the real pass deleted %d of %d bytes, the dry one says %d of %d", real.Deleted, real.DeletedBytes, run.Deleted, run.DeletedBytes)
+	}
+	if diff := cmp.Diff(b.entries(t, real.RunID), b.entries(t, run.RunID)); diff != "" {
+		t.Errorf("the entries of the real pass and of the dry one (-did +said):\n%s", diff)
 	}
 }
 

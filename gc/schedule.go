@@ -97,6 +97,9 @@ func (c *Collector) run(ctx context.Context, pass *Pass) {
 	case errors.Is(err, ErrPaused):
 		c.log.InfoContext(ctx, "collector pass stopped: the collector is paused", "run", pass.ID)
 		return
+	case errors.Is(err, context.Canceled):
+		c.log.InfoContext(ctx, "collector pass stopped: the next goes on", "run", pass.ID)
+		return
 	case errors.Is(err, ErrTimeLimit): // what it has done is told all the same
 	case err != nil:
 		c.log.ErrorContext(ctx, "collector pass failed", "run", pass.ID, "error", err)

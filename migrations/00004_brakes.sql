@@ -36,9 +36,10 @@ ALTER TABLE gc_run
     ADD phase_total       bigint,
     ADD CONSTRAINT approval_is_whole   CHECK (num_nulls(approved_at, approved_by, approved_objects, approved_bytes) IN (0, 4)),
     ADD CONSTRAINT report_only_is_dry  CHECK (dry_run OR NOT report_only);
+-- Its time was over, or it was interrupted: the next goes on.
 ALTER TABLE gc_run DROP CONSTRAINT gc_run_outcome_check;
 ALTER TABLE gc_run ADD CONSTRAINT gc_run_outcome_check
-    CHECK (outcome IN ('completed', 'failed', 'paused', 'abandoned', 'time_limit'));
+    CHECK (outcome IN ('completed', 'failed', 'paused', 'abandoned', 'time_limit', 'stopped'));
 CREATE INDEX gc_run_held_back ON gc_run (run_id) WHERE braked > 0 AND NOT dry_run;
 
 -- What a pass did, counted by what was done and why.
@@ -68,7 +69,7 @@ ALTER TABLE deployment DROP collecting_since;
 DROP INDEX gc_ledger_failed;
 DROP TABLE gc_tally;
 DROP INDEX gc_run_held_back;
-UPDATE gc_run SET outcome = 'failed' WHERE outcome = 'time_limit';
+UPDATE gc_run SET outcome = 'failed' WHERE outcome IN ('time_limit', 'stopped');
 ALTER TABLE gc_run DROP CONSTRAINT gc_run_outcome_check;
 ALTER TABLE gc_run ADD CONSTRAINT gc_run_outcome_check CHECK (outcome IN ('completed', 'failed', 'paused', 'abandoned'));
 ALTER TABLE gc_run

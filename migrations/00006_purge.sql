@@ -9,6 +9,8 @@ ALTER TABLE object
     ADD retry_at     timestamptz,
     ADD purge_error  text,
     ADD CONSTRAINT failure_is_whole CHECK (num_nulls(retry_at, purge_error) IN (0, 2));
+-- What a pass may delete now, in its order. object_to_purge, by purge_after, is for those who ask since when something should be gone
+-- (what is overdue), and for the collector of an older program.
 CREATE INDEX object_next_delete ON object (coalesce(retry_at, purge_after), key) WHERE state = 'condemned';
 
 -- +goose Down

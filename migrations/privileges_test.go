@@ -138,7 +138,7 @@ func TestTheServiceMayExecuteWhatItCallsAndNothingElse(t *testing.T) {
 	}
 	internal := map[string]bool{
 		"enter": false, "enter_run": false, "judge_fence": false, "move_pointer": false, "end_lease": false, "publish_one": false,
-		"condemn_objects": false, "note_batch": false, "tally": false, "lock_report": false, "find_object": false, "note_in_ledger": false, "database_identity": false,
+		"condemn_objects": false, "note_batch": false, "tally": false, "lock_report": false, "find_object": false, "note_forgotten": false, "judge_due": false, "database_identity": false,
 		"create_key": false, "copy_key": false, "revoke_key": false, // of the owner's command line
 	}
 	public := map[string]bool{

@@ -149,8 +149,8 @@ func TestAnInterruptedPassSaysThatTheNextGoesOn(t *testing.T) {
 	r.signal(t, syscall.SIGINT)
 	r.ends(t, 130, "fenceline: interrupted: ", "the next pass goes on from there")
 	lines := parsed(t, r.out())
-	if last := lines[len(lines)-1]; last["type"] != "run" || last["finished_at"] == nil {
-		t.Errorf("the last line is %v, want the record of a run that has ended", last)
+	if last := lines[len(lines)-1]; last["type"] != "run" || last["finished_at"] == nil || last["outcome"] != "stopped" {
+		t.Errorf("the last line is %v, want the record of a run that was stopped", last)
 	}
 	p.Refuse()
 	fenceline(t, settings, "gc", "run").ends(t, 0, "deleted reports/july/1.1/discarded.csv")

@@ -53,6 +53,6 @@ func (m *Metrics) declareCollector() {
 		Help: "Bytes of the objects that passes of this process deleted.",
 	})
 	m.passes = m.counters("fenceline_collector_passes_total",
-		"Passes of this process that have ended; dry runs do not count.", "outcome", "completed", "failed", "paused", "time_limit")
+		"Passes of this process that have ended; dry runs do not count.", "outcome", "completed", "failed", "paused", "time_limit", "stopped")
 	m.registry.MustRegister(m.collectedBytes)
 }

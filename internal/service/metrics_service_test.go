@@ -24,7 +24,7 @@ func ofTheCollector(series map[string]float64) map[string]float64 {
 		`fenceline_collector_objects_total{action="put_off"}`, `fenceline_collector_objects_total{action="delete_failed"}`,
 		`fenceline_collector_objects_total{action="braked"}`, `fenceline_collector_deleted_bytes_total`,
 		`fenceline_collector_passes_total{outcome="completed"}`, `fenceline_collector_passes_total{outcome="failed"}`, `fenceline_collector_passes_total{outcome="paused"}`,
-		`fenceline_collector_running`, `fenceline_collector_paused`,
+		`fenceline_collector_passes_total{outcome="stopped"}`, `fenceline_collector_running`, `fenceline_collector_paused`,
 	} {
 		if value := series[name]; value != 0 {
 			got[name] = value

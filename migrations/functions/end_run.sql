@@ -1,4 +1,5 @@
--- Ends a pass, as completed, failed, paused or over its time limit (time_limit). One that was written off stays so. Locks: the run alone.
+-- Ends a pass, as completed, failed, paused, over its time limit (time_limit) or interrupted (stopped). One that was written off stays so.
+-- Locks: the run alone.
 CREATE OR REPLACE FUNCTION end_run(p_run bigint, p_outcome text, p_error text) RETURNS void
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp

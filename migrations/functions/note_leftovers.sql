@@ -1,40 +1,28 @@
 -- Notes that something is in the bucket which the row says is not there: p_keys is a JSON array of report_id, fence_epoch, fence_counter,
--- object_id, size; bytes of what was deleted, or with p_uploads unfinished uploads of that or of what is sealed. What a scan notes it
--- removes once its listing was whole. A dry run writes down and counts at once what it would remove (of uploads under
--- what is sealed: what was noted p_spared_ms ago).
--- Status: noted, epoch_in_doubt, run_ended, paused.
+-- object_id, key, size; bytes of what was deleted, or with p_uploads unfinished uploads of that or of what is sealed. What a scan notes
+-- it removes once its listing was whole. A dry run notes nothing, and writes down and counts at once what it would remove (of uploads
+-- under what is sealed: what was noted p_spared_ms ago). Answers a row for each of these.
+-- Status: deleted, aborted; alone in the first row: epoch_in_doubt, run_ended, paused.
 -- Locks: the barrier (shared), the run, the objects by key. No report: what is deleted stays deleted, and of what is sealed only
 -- the note changes.
 CREATE OR REPLACE FUNCTION note_leftovers(p_run bigint, p_uploads boolean, p_keys jsonb, p_spared_ms bigint)
-RETURNS TABLE (status text)
+RETURNS TABLE (status text, report_id text, fence_epoch integer, fence_counter bigint, object_id text, key text, size bigint)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_dry   boolean;
-    v_now   timestamptz;
-    v_count bigint;
+    v_dry boolean;
 BEGIN
     SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
     IF status IS NOT NULL THEN
         RETURN NEXT;
         RETURN;
     END IF;
-    v_now := fenceline_now();
-    status := 'noted';
     IF v_dry THEN
-        INSERT INTO gc_ledger (run_id, at, action, reason, report_id, fence_epoch, fence_counter, object_id, key, size)
-        SELECT p_run, v_now, CASE o.state WHEN 'deleted' THEN 'deleted' ELSE 'aborted' END, 'returned',
-               o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, k.size
-        FROM jsonb_populate_recordset(NULL::object, p_keys) k
-        JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
-        WHERE NOT is_frozen(o.report_id)
-          AND (o.state = 'deleted'
-               OR p_uploads AND o.state = 'sealed' AND o.leftover_at <= v_now - p_spared_ms * interval '1 millisecond');
-        GET DIAGNOSTICS v_count = ROW_COUNT;
-        UPDATE gc_run SET scan_returned = scan_returned + v_count WHERE run_id = p_run;
-        RETURN NEXT;
+        RETURN QUERY
+        SELECT status, report_id, fence_epoch, fence_counter, object_id, key, size
+        FROM would_remove(p_run, p_uploads, p_keys, p_spared_ms);
         RETURN;
     END IF;
 
@@ -43,12 +31,11 @@ BEGIN
     ORDER BY o.key
     FOR NO KEY UPDATE OF o;
     UPDATE object o
-    SET leftover_at = coalesce(o.leftover_at, v_now), leftover_size = greatest(o.leftover_size, k.size),
+    SET leftover_at = coalesce(o.leftover_at, fenceline_now()), leftover_size = greatest(o.leftover_size, k.size),
         leftover_uploads = coalesce(o.leftover_uploads, false) OR p_uploads
     FROM jsonb_populate_recordset(NULL::object, p_keys) k
     WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (k.report_id, k.fence_epoch, k.fence_counter, k.object_id)
       AND (o.state = 'deleted' OR p_uploads AND o.state = 'sealed');
-    RETURN NEXT;
 END
 $$;
 

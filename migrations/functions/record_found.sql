@@ -14,7 +14,6 @@ AS $$
 DECLARE
     v_dry     boolean;
     v_now     timestamptz;
-    v_count   bigint;
     v_unknown object[];
 BEGIN
     SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
@@ -48,12 +47,9 @@ BEGIN
         FROM unnest(v_unknown);
     END IF;
 
-    INSERT INTO gc_ledger (run_id, at, action, reason, report_id, fence_epoch, fence_counter, object_id, key, size)
-    SELECT p_run, v_now, 'found', 'unknown', report_id, fence_epoch, fence_counter, object_id, key, size
+    UPDATE gc_run SET scan_unknown = scan_unknown + coalesce(cardinality(v_unknown), 0) WHERE run_id = p_run;
+    PERFORM note_batch(p_run, v_unknown, array_agg('found'::text), array_agg('unknown'::text), array_agg(size), v_now)
     FROM unnest(v_unknown);
-    GET DIAGNOSTICS v_count = ROW_COUNT;
-    UPDATE gc_run SET scan_unknown = scan_unknown + v_count WHERE run_id = p_run;
-    PERFORM tally(p_run, array_agg('found'::text), array_agg('unknown'::text), array_agg(size)) FROM unnest(v_unknown);
 
     RETURN QUERY
     SELECT 'found', report_id, fence_epoch, fence_counter, object_id, key, size

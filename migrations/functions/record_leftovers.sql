@@ -8,54 +8,48 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_now timestamptz;
-    b     record;
+    v_now   timestamptz;
+    v_noted text;
 BEGIN
     SELECT e.status INTO status FROM enter_run(p_run) e;
     IF status IN ('epoch_in_doubt', 'run_ended') THEN -- paused or not: what is removed is removed
         RETURN NEXT;
         RETURN;
     END IF;
-    v_now := fenceline_now();
     PERFORM FROM object o
     JOIN jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text)
         USING (report_id, fence_epoch, fence_counter, object_id)
     ORDER BY o.key
     FOR NO KEY UPDATE OF o;
+    v_now := fenceline_now();
 
-    INSERT INTO gc_ledger (run_id, at, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size)
-    SELECT p_run, v_now,
-           CASE WHEN e.error IS NOT NULL THEN 'delete_failed' WHEN o.state = 'deleted' THEN 'deleted' ELSE 'aborted' END, 'returned',
-           e.error, o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.leftover_size
-    FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text, error text)
-    JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
-    WHERE o.leftover_at IS NOT NULL
-    ORDER BY o.key;
+    -- A statement of its own, which sees what was committed while the rows were waited for.
+    WITH answered AS MATERIALIZED (
+        SELECT o AS object, o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.leftover_size AS size, e.error,
+               CASE WHEN e.error IS NOT NULL THEN 'delete_failed' WHEN o.state = 'deleted' THEN 'deleted' ELSE 'aborted' END AS action
+        FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text, error text)
+        JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
+        WHERE o.leftover_at IS NOT NULL
+    ), written AS (
+        UPDATE object o
+        SET leftover_at = NULL, leftover_size = NULL, leftover_uploads = NULL
+        FROM answered a
+        WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (a.report_id, a.fence_epoch, a.fence_counter, a.object_id)
+          AND a.error IS NULL
+    ), counted AS (
+        UPDATE gc_run
+        SET scan_returned = scan_returned + n.removed, deleted = deleted + n.gone, deleted_bytes = deleted_bytes + n.bytes,
+            delete_failed = delete_failed + n.failed
+        FROM (SELECT count(*) FILTER (WHERE error IS NULL) AS removed, count(error) AS failed,
+                     count(*) FILTER (WHERE action = 'deleted') AS gone,
+                     coalesce(sum(size) FILTER (WHERE action = 'deleted'), 0) AS bytes FROM answered) n
+        WHERE run_id = p_run
+    )
+    SELECT note_batch(p_run, array_agg(object ORDER BY key), array_agg(action ORDER BY key), array_agg('returned'::text),
+                      array_agg(size ORDER BY key), v_now, array_agg(error ORDER BY key))::text
+    INTO v_noted
+    FROM answered;
 
-    SELECT count(*) FILTER (WHERE e.error IS NULL) AS gone,
-           count(*) FILTER (WHERE e.error IS NULL AND o.state = 'deleted') AS deleted,
-           coalesce(sum(o.leftover_size) FILTER (WHERE e.error IS NULL AND o.state = 'deleted'), 0) AS bytes,
-           count(*) FILTER (WHERE e.error IS NOT NULL) AS failed
-    INTO b
-    FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text, error text)
-    JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
-    WHERE o.leftover_at IS NOT NULL;
-    UPDATE gc_run
-    SET scan_returned = scan_returned + b.gone, deleted = deleted + b.deleted, deleted_bytes = deleted_bytes + b.bytes,
-        delete_failed = delete_failed + b.failed
-    WHERE run_id = p_run;
-    PERFORM tally(p_run,
-                  array_agg(CASE WHEN e.error IS NOT NULL THEN 'delete_failed' WHEN o.state = 'deleted' THEN 'deleted' ELSE 'aborted' END),
-                  array_agg('returned'::text), array_agg(o.leftover_size))
-    FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text, error text)
-    JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
-    WHERE o.leftover_at IS NOT NULL;
-
-    UPDATE object o
-    SET leftover_at = NULL, leftover_size = NULL, leftover_uploads = NULL
-    FROM jsonb_to_recordset(p_results) AS e (report_id text, fence_epoch integer, fence_counter bigint, object_id text, error text)
-    WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (e.report_id, e.fence_epoch, e.fence_counter, e.object_id)
-      AND e.error IS NULL;
     status := 'recorded';
     RETURN NEXT;
 END

@@ -12,9 +12,9 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_dry     boolean;
-    v_now     timestamptz;
-    v_tallied text;
+    v_dry   boolean;
+    v_now   timestamptz;
+    v_noted text;
 BEGIN
     SELECT e.status, e.dry_run INTO status, v_dry FROM enter_run(p_run) e;
     IF status IN ('epoch_in_doubt', 'run_ended') THEN -- paused or not: what is deleted is deleted
@@ -29,7 +29,7 @@ BEGIN
 
     -- A statement of its own, which sees what was committed while the rows were waited for.
     WITH answered AS MATERIALIZED (
-        SELECT o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.condemned_reason,
+        SELECT o AS object, o.report_id, o.fence_epoch, o.fence_counter, o.object_id, o.key, o.condemned_reason,
                coalesce(o.size, o.declared_size) AS size,
                coalesce(e.error, CASE WHEN o.part_size IS NOT NULL AND NOT p_aborts
                                       THEN 'this release of the collector does not abort unfinished uploads' END) AS error
@@ -47,12 +47,6 @@ BEGIN
         FROM answered a
         WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (a.report_id, a.fence_epoch, a.fence_counter, a.object_id)
           AND NOT v_dry
-    ), noted AS (
-        INSERT INTO gc_ledger (run_id, at, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size)
-        SELECT p_run, v_now, CASE WHEN error IS NULL THEN 'deleted' ELSE 'delete_failed' END, condemned_reason, error,
-               report_id, fence_epoch, fence_counter, object_id, key, size
-        FROM answered
-        ORDER BY key
     ), counted AS (
         UPDATE gc_run
         SET deleted = deleted + n.gone, deleted_bytes = deleted_bytes + n.bytes, delete_failed = delete_failed + n.failed,
@@ -61,9 +55,10 @@ BEGIN
                      coalesce(sum(size) FILTER (WHERE error IS NULL), 0) AS bytes FROM answered) n
         WHERE run_id = p_run
     )
-    SELECT tally(p_run, array_agg(CASE WHEN error IS NULL THEN 'deleted' ELSE 'delete_failed' END), array_agg(condemned_reason),
-                 array_agg(size))::text
-    INTO v_tallied
+    SELECT note_batch(p_run, array_agg(object ORDER BY key),
+                      array_agg(CASE WHEN error IS NULL THEN 'deleted' ELSE 'delete_failed' END ORDER BY key),
+                      array_agg(condemned_reason ORDER BY key), array_agg(size ORDER BY key), v_now, array_agg(error ORDER BY key))::text
+    INTO v_noted
     FROM answered;
 
     status := 'recorded';
