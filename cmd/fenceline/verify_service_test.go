@@ -85,5 +85,5 @@ func TestVerifyRefusesWhatItCannotDo(t *testing.T) {
 	fenceline(t, settings, "verify", "--pace=-1").ends(t, 2, "--verify-pace")
 	away := s.Storage.Behind(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	fenceline(t, verifySettings(s.DB, away), "verify").ends(t, 7, "the storage is away", "goes on from there")
-	fenceline(t, verifySettings(s.DB, testbucket.New(t)), "verify").ends(t, 1, "nothing in it says that it is this catalog's")
+	fenceline(t, verifySettings(s.DB, testbucket.New(t)), "verify").ends(t, 1, "the catalog's objects are in another bucket")
 }

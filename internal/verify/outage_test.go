@@ -131,7 +131,7 @@ func TestABucketThatIsNotTheCatalogsHasNothingMissing(t *testing.T) {
 	b.many(t, 3)
 	empty := testbucket.New(t)
 	got, err := run(t, b.verifierOn(empty.Open(t)), verify.Options{})
-	if !errors.Is(err, staging.ErrNoBytes) || len(got.Findings) != 0 || *got.Outcome != "stopped" {
+	if !errors.Is(err, staging.ErrSecondBucket) || len(got.Findings) != 0 || *got.Outcome != "stopped" {
 		t.Errorf("it ended in %v: %+v", err, got)
 	}
 	if keys := empty.Versions(t); len(keys) != 0 {
