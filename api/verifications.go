@@ -45,7 +45,7 @@ type Verification struct {
 // ViewVerification shows a record.
 func ViewVerification(r verify.Record) Verification {
 	shown := Verification{
-		VerificationID: r.VerifyID, Deep: r.Deep, Reports: r.Pattern, StartedBy: r.StartedBy, StartedAt: r.StartedAt.UTC(),
+		VerificationID: r.VerificationID, Deep: r.Deep, Reports: r.Pattern, StartedBy: r.StartedBy, StartedAt: r.StartedAt.UTC(),
 		MovedAt: r.BeatAt.UTC(), Attempts: r.Attempt, Outcome: r.Outcome, Error: r.Error,
 		Verified: count{r.Objects, r.Bytes}, Faults: r.Faults,
 	}
@@ -125,7 +125,7 @@ func (s *Server) listVerifications(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeList(c, p, records, ViewVerification, func(r verify.Record) int64 { return r.VerifyID })
+	return writeList(c, p, records, ViewVerification, func(r verify.Record) int64 { return r.VerificationID })
 }
 
 func (s *Server) listFindings(c echo.Context) error {

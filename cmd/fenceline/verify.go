@@ -89,13 +89,13 @@ func beginVerify(ctx context.Context, v *verify.Verifier, o verify.Options, rema
 		if !ok {
 			return run, err
 		}
-		record, failure := v.Record(ctx, running.RunID)
+		record, failure := v.Record(ctx, running.VerificationID)
 		switch {
 		case failure != nil:
 			return nil, failure
 		case first.IsZero():
 			first = record.BeatAt
-			fmt.Fprintf(remarks, "verification %d counts as under way: waiting to see whether it still moves\n", record.VerifyID)
+			fmt.Fprintf(remarks, "verification %d counts as under way: waiting to see whether it still moves\n", record.VerificationID)
 		case record.FinishedAt == nil && !record.BeatAt.Equal(first):
 			return nil, err
 		}
@@ -221,7 +221,7 @@ func (p verifyPrinter) summary(r verify.Record) error {
 	if r.Outcome != nil {
 		outcome = *r.Outcome
 	}
-	_, err := fmt.Fprintf(p.to, "verification %d %s: %d%s objects (%d bytes%s), %d faults\n", r.VerifyID, outcome, r.Objects, of, r.Bytes, how, r.Faults)
+	_, err := fmt.Fprintf(p.to, "verification %d %s: %d%s objects (%d bytes%s), %d faults\n", r.VerificationID, outcome, r.Objects, of, r.Bytes, how, r.Faults)
 	return err
 }
 
