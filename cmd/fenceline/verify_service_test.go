@@ -67,6 +67,11 @@ func TestVerifyTellsEachFaultAndThatThereIsNone(t *testing.T) {
 	if len(lines) != 3 || json.Unmarshal([]byte(lines[1]), &fault) != nil || json.Unmarshal([]byte(lines[2]), &whole) != nil {
 		t.Fatalf("printed was %q", got.Out)
 	}
+	for i, kind := range []string{"finding", "finding", "verification"} {
+		if got := parsed(t, lines[i])[0]["type"]; got != kind {
+			t.Errorf("line %d has the type %v, want %s", i+1, got, kind)
+		}
+	}
 	if fault.Report != "june" || fault.Fault != "missing" || fault.Found != nil || fault.Published.Size != 5 || whole.Faults != 2 || whole.Verified.Objects != 2 || whole.Reports != "ju*" {
 		t.Errorf("printed was %q", got.Out)
 	}
