@@ -113,9 +113,9 @@ func TestUploadsAreListedInPagesOfOne(t *testing.T) {
 func TestTheUploadsOfOneKeyAreListedAcrossPages(t *testing.T) {
 	t.Parallel()
 	storage := testbucket.New(t)
-	b := storage.Behind(t, storage.InPagesOf(t, "2")).Open(t)
+	b := storage.Behind(t, storage.InPagesOf(t, "3")).Open(t)
 	want := map[staging.UploadRef]int{}
-	for _, key := range []string{"reports/a/1.1/x", "reports/b/1.1/x", "reports/b/1.1/x", "reports/c/1.1/x"} {
+	for _, key := range []string{"reports/a/1.1/x", "reports/b/1.1/x", "reports/b/1.1/x", "reports/b/1.1/x", "reports/c/1.1/x"} {
 		want[staging.UploadRef{Key: key, UploadID: storage.BeginUpload(t, key)}] = 1
 	}
 	got := map[staging.UploadRef]int{}
