@@ -116,10 +116,15 @@ func viewRun(r gc.Record) runView {
 		Scan: viewScan(r),
 	}
 	if p := r.Progress(); p != nil {
-		v.Progress = &progressView{Phase: p.Phase, Done: p.Done, Total: p.Total, PerSecond: p.PerSecond}
-		if p.Remaining != nil {
-			v.Progress.RemainingMs = new(p.Remaining.Milliseconds())
-		}
+		v.Progress = viewProgress(p)
+	}
+	return v
+}
+
+func viewProgress(p *gc.Progress) *progressView {
+	v := &progressView{Phase: p.Phase, Done: p.Done, Total: p.Total, PerSecond: p.PerSecond}
+	if p.Remaining != nil {
+		v.RemainingMs = new(p.Remaining.Milliseconds())
 	}
 	return v
 }

@@ -89,7 +89,7 @@ func TestOneVerificationOfEachKindIsUnderWayAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, w.Do(t, "POST", "/v1/verifications", nil).Refused(t, 409, "already_running"), doc{"run_id": run.ID, "outcome": "not_applied"})
+	equal(t, w.Do(t, "POST", "/v1/verifications", nil).Refused(t, 409, "already_running"), doc{"verification_id": run.ID, "run_id": nil, "outcome": "not_applied"})
 	equal(t, w.Do(t, "GET", fmt.Sprint("/v1/verifications/", run.ID), nil).Want(t, 200), doc{"outcome": nil, "finished_at": nil})
 	w.verified(t, w.Do(t, "POST", "/v1/verifications", doc{"deep": true}).Want(t, 202).Int(t, "verification_id"))
 	if err := run.Run(t.Context()); err != nil {

@@ -83,7 +83,7 @@ func rules() []rule {
 		{is: gc.ErrRunNotFound, status: http.StatusNotFound, code: "run_not_found", detail: "There is no such run of the collector, or its record was forgotten."},
 		{is: gc.ErrNothingHeldBack, status: http.StatusConflict, code: "nothing_held_back", detail: "The run holds nothing back, so that there is nothing to approve."},
 
-		{is: verify.ErrAlreadyRunning, status: http.StatusConflict, code: "already_running", detail: "A verification of this kind is under way.", fill: runUnderWay},
+		{is: verify.ErrAlreadyRunning, status: http.StatusConflict, code: "already_running", detail: "A verification of this kind is under way.", fill: verificationUnderWay},
 		{is: verify.ErrNotFound, status: http.StatusNotFound, code: "verification_not_found", detail: "There is no such verification, or its record was forgotten."},
 
 		{is: database.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", detail: "The database cannot decide at the moment.", fill: knownOutcome},
@@ -186,8 +186,11 @@ func runUnderWay(err error, p *problem) {
 	if e, ok := errors.AsType[*gc.AlreadyRunningError](err); ok {
 		p.with("run_id", e.RunID)
 	}
+}
+
+func verificationUnderWay(err error, p *problem) {
 	if e, ok := errors.AsType[*verify.AlreadyRunningError](err); ok {
-		p.with("run_id", e.RunID)
+		p.with("verification_id", e.VerificationID)
 	}
 }
 

@@ -25,8 +25,8 @@ func (s *Server) startVerification(c echo.Context) error {
 	return writeJSON(c, http.StatusAccepted, map[string]int64{"verification_id": id})
 }
 
-// Verification is the record of a verification as it is shown.
-type Verification struct {
+// verificationView is the record of a verification as it is shown.
+type verificationView struct {
 	VerificationID int64      `json:"verification_id"`
 	Deep           bool       `json:"deep"`
 	Reports        string     `json:"reports"` // a pattern
@@ -42,10 +42,9 @@ type Verification struct {
 	Faults         int64      `json:"faults"`
 }
 
-// ViewVerification shows a record.
-func ViewVerification(r verify.Record) Verification {
-	shown := Verification{
-		VerificationID: r.VerifyID, Deep: r.Deep, Reports: r.Pattern, StartedBy: r.StartedBy, StartedAt: r.StartedAt.UTC(),
+func viewVerification(r verify.Record) verificationView {
+	shown := verificationView{
+		VerificationID: r.VerificationID, Deep: r.Deep, Reports: r.Pattern, StartedBy: r.StartedBy, StartedAt: r.StartedAt.UTC(),
 		MovedAt: r.BeatAt.UTC(), Attempts: r.Attempt, Outcome: r.Outcome, Error: r.Error,
 		Verified: count{r.Objects, r.Bytes}, Faults: r.Faults,
 	}
@@ -58,8 +57,8 @@ func ViewVerification(r verify.Record) Verification {
 	return shown
 }
 
-// Finding is an object that is not as it was published, as it is shown.
-type Finding struct {
+// findingView is an object that is not as it was published, as it is shown.
+type findingView struct {
 	Report    fencing.ReportID `json:"report"`
 	Versions  []int64          `json:"versions"` // that show it, the newest first
 	Visible   bool             `json:"visible"`
@@ -83,9 +82,8 @@ type stored struct {
 	VersionID string `json:"version_id,omitempty"`
 }
 
-// ViewFinding shows what was found.
-func ViewFinding(f verify.Finding) Finding {
-	shown := Finding{
+func viewFinding(f verify.Finding) findingView {
+	shown := findingView{
 		Report: f.Object.Report, Versions: f.Versions, Visible: f.Visible, Fence: f.Object.Fence, ObjectID: f.Object.Object, Key: f.Key,
 		Fault: f.Fault, Detail: f.Detail, Published: stored(f.Published), FirstAt: f.FirstAt.UTC(), FoundAt: f.FoundAt.UTC(), Present: f.Present,
 	}
@@ -113,7 +111,7 @@ func (s *Server) getVerification(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, ViewVerification(record))
+	return writeJSON(c, http.StatusOK, viewVerification(record))
 }
 
 func (s *Server) listVerifications(c echo.Context) error {
@@ -125,7 +123,7 @@ func (s *Server) listVerifications(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeList(c, p, records, ViewVerification, func(r verify.Record) int64 { return r.VerifyID })
+	return writeList(c, p, records, viewVerification, func(r verify.Record) int64 { return r.VerificationID })
 }
 
 func (s *Server) listFindings(c echo.Context) error {
@@ -141,7 +139,7 @@ func (s *Server) listFindings(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeList(c, p, findings, ViewFinding, verify.Finding.Place)
+	return writeList(c, p, findings, viewFinding, verify.Finding.Place)
 }
 
 // verifyingView is how verifying stands, for the status.

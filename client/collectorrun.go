@@ -73,16 +73,21 @@ type CollectorError struct {
 	LastAt  time.Time `json:"last_at"`
 }
 
-// CollectorScan is what a pass found in the bucket.
+// CollectorScan is what the scan of the bucket has seen so far, with what those runs have that it took up.
 type CollectorScan struct {
-	Keys      int64            `json:"keys"`
-	Unknown   int64            `json:"unknown"`  // keys that the catalog did not know, recorded
-	Returned  int64            `json:"returned"` // bytes that came back under a deleted id
-	Foreign   CollectorForeign `json:"foreign"`
-	Completed bool             `json:"completed"` // it saw the whole bucket
+	// Keys is how many keys the listing has shown.
+	Keys int64 `json:"keys"`
+	// Unknown is how many of them the catalog did not know, and knows now.
+	Unknown int64 `json:"unknown"`
+	// Returned is under how many deleted objects something had come back, and was removed; and under how many sealed ones
+	// unfinished uploads.
+	Returned int64            `json:"returned"`
+	Foreign  CollectorForeign `json:"foreign"`
+	// Completed tells whether it has come to the end. Otherwise the next run that scans takes it up.
+	Completed bool `json:"completed"`
 }
 
-// CollectorForeign are keys outside the service's layout, which are never touched.
+// CollectorForeign is what is no object of the catalog, and is left alone: other keys, and other versions than the sealed one.
 type CollectorForeign struct {
 	CollectorCount
 	Sample []string `json:"sample"` // some of them

@@ -7,11 +7,10 @@
 
 -- One row a look at all bytes, or at those of some reports. It may be interrupted and gone on with: then it is the same row.
 CREATE TABLE verify_run (
-    verify_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    verification_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     deep           boolean NOT NULL,
     pattern        text COLLATE "C" NOT NULL CHECK (pattern <> ''),
-    -- the pattern as a range of reports: from the first on, and below the end unless that is empty
-    range_from     text COLLATE "C" NOT NULL,
+    -- the reports of the pattern are below this; empty: to the end. at_report_id began where they begin
     range_below    text COLLATE "C" NOT NULL,
     started_by     text NOT NULL,
     started_at     timestamptz NOT NULL,
@@ -39,7 +38,7 @@ CREATE UNIQUE INDEX verify_run_under_way ON verify_run (deep) WHERE finished_at 
 
 -- One row a fault that a run has seen. It is present until a later look at the same object no longer sees it, or sees it anew.
 CREATE TABLE verify_finding (
-    verify_id         bigint NOT NULL REFERENCES verify_run ON DELETE CASCADE,
+    verification_id         bigint NOT NULL REFERENCES verify_run ON DELETE CASCADE,
     report_id         text COLLATE "C" NOT NULL,
     fence_epoch       integer NOT NULL,
     fence_counter     bigint NOT NULL,
@@ -65,7 +64,7 @@ CREATE TABLE verify_finding (
     first_at          timestamptz NOT NULL,
     found_at          timestamptz NOT NULL,
     present           boolean NOT NULL DEFAULT true,
-    PRIMARY KEY (verify_id, report_id, fence_epoch, fence_counter, object_id)
+    PRIMARY KEY (verification_id, report_id, fence_epoch, fence_counter, object_id)
 );
 CREATE UNIQUE INDEX verify_finding_present ON verify_finding (report_id, fence_epoch, fence_counter, object_id) WHERE present;
 

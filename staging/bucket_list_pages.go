@@ -2,7 +2,6 @@ package staging
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,24 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// hasVersions tells whether the bucket keeps versions, or has kept some: its plain listing then shows less than is there.
-func (b *Bucket) hasVersions(ctx context.Context) (bool, error) {
-	out, err := b.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: aws.String(b.name)})
-	switch statusOf(err) {
-	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
-		return false, nil // nor can there be any
-	}
-	if err != nil {
-		return false, fmt.Errorf("read whether the bucket keeps versions: %w", storageError(err))
-	}
-	return out.Status != "", nil
-}
-
 // currentPage lists what can be read.
-func (b *Bucket) currentPage(ctx context.Context, prefix string, at cursor) (listed, error) {
+func (b *Bucket) currentPage(ctx context.Context, r request) (listed, error) {
 	out, err := b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{
-		Bucket: aws.String(b.name), Prefix: aws.String(prefix), EncodingType: types.EncodingTypeUrl,
-		StartAfter: optional(at.after), ContinuationToken: optional(at.token),
+		Bucket: aws.String(b.name), Prefix: aws.String(r.prefix), EncodingType: types.EncodingTypeUrl, MaxKeys: r.most(),
+		StartAfter: optional(r.after), ContinuationToken: optional(r.token),
 	})
 	if err != nil {
 		return listed{}, err
@@ -49,14 +35,10 @@ func (b *Bucket) currentPage(ctx context.Context, prefix string, at cursor) (lis
 }
 
 // versionPage lists versions and delete markers, which come apart, in one order of keys.
-func (b *Bucket) versionPage(ctx context.Context, prefix string, at cursor) (listed, error) {
-	from := at.after
-	if from == "" {
-		from = at.token
-	}
+func (b *Bucket) versionPage(ctx context.Context, r request) (listed, error) {
 	out, err := b.client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{
-		Bucket: aws.String(b.name), Prefix: aws.String(prefix), EncodingType: types.EncodingTypeUrl,
-		KeyMarker: optional(from), VersionIdMarker: optional(at.version),
+		Bucket: aws.String(b.name), Prefix: aws.String(r.prefix), EncodingType: types.EncodingTypeUrl, MaxKeys: r.most(),
+		KeyMarker: optional(r.marker()), VersionIdMarker: optional(r.version),
 	})
 	if err != nil {
 		return listed{}, err
@@ -88,32 +70,70 @@ func (b *Bucket) versionPage(ctx context.Context, prefix string, at cursor) (lis
 	return page, nil
 }
 
-// uploadPage lists the keys of unfinished uploads, each once. The next page begins after the last key, whatever else there
-// is of that: not every server can go on in the middle of a key.
-func (b *Bucket) uploadPage(ctx context.Context, prefix string, at cursor) (listed, error) {
-	out, err := b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
-		Bucket: aws.String(b.name), Prefix: aws.String(prefix), EncodingType: types.EncodingTypeUrl, KeyMarker: optional(at.after),
-	})
+// uploadPage lists unfinished uploads in parts, each as a version of its key: its id.
+func (b *Bucket) uploadPage(ctx context.Context, r request) (listed, error) {
+	page, err := b.askUploads(ctx, r)
 	if statusOf(err) == http.StatusNotImplemented {
 		return listed{}, nil // nor can there be any
 	}
+	if r.version == "" || codeOf(err) != "InvalidArgument" {
+		return page, err
+	}
+	// Some servers do not take the marker that they have given. Without it the list goes on at the next key: what the
+	// last one has left is asked for by itself.
+	marker := r.version
+	r.version = ""
+	if page, err = b.askUploads(ctx, r); err != nil || r.marker() == r.prefix {
+		return page, err
+	}
+	same, err := b.askUploads(ctx, request{prefix: r.marker(), size: r.size})
 	if err != nil {
 		return listed{}, err
 	}
-	var page listed
-	last := at.after
-	for _, u := range out.Uploads {
+	left := slices.DeleteFunc(same.found, func(u Stored) bool { return u.Key != r.marker() })
+	// What comes up to the marker was listed.
+	left = left[1+slices.IndexFunc(left, func(u Stored) bool { return u.VersionID == marker }):]
+	page.found = append(left, page.found...)
+	return page, nil
+}
+
+// uploadKeyPage lists the keys of unfinished uploads, each once. The next page begins after the last key, whatever else there
+// is of that: not every server can go on in the middle of a key.
+func (b *Bucket) uploadKeyPage(ctx context.Context, r request) (listed, error) {
+	page, err := b.uploadPage(ctx, r)
+	page.found = slices.CompactFunc(page.found, func(x, y Stored) bool { return x.Key == y.Key })
+	if page.next != nil {
+		page.next = &cursor{after: r.after}
+		if n := len(page.found); n > 0 {
+			page.next.after = page.found[n-1].Key
+		}
+	}
+	return page, err
+}
+
+// askUploads asks for one page of unfinished uploads.
+func (b *Bucket) askUploads(ctx context.Context, r request) (listed, error) {
+	out, err := b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
+		Bucket: aws.String(b.name), Prefix: aws.String(r.prefix), EncodingType: types.EncodingTypeUrl, MaxUploads: r.most(),
+		KeyMarker: optional(r.marker()), UploadIdMarker: optional(r.version),
+	})
+	if err != nil {
+		return listed{}, err
+	}
+	page := listed{found: make([]Stored, len(out.Uploads))}
+	for i, u := range out.Uploads {
 		key, err := keyIn(out.EncodingType, u.Key)
 		if err != nil {
 			return listed{}, err
 		}
-		if len(page.found) == 0 || key != last {
-			page.found = append(page.found, Stored{Key: key})
-		}
-		last = key
+		page.found[i] = Stored{Key: key, VersionID: aws.ToString(u.UploadId)}
 	}
 	if aws.ToBool(out.IsTruncated) {
-		page.next = &cursor{after: last}
+		next, err := keyIn(out.EncodingType, out.NextKeyMarker)
+		if err != nil {
+			return listed{}, err
+		}
+		page.next = &cursor{token: next, version: aws.ToString(out.NextUploadIdMarker)}
 	}
 	return page, nil
 }

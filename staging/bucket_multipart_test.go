@@ -109,17 +109,57 @@ func TestUploadsAreListedInPagesOfOne(t *testing.T) {
 	}
 }
 
+// A key whose uploads lie on two pages, on a server that does not take the marker between them.
+func TestTheUploadsOfOneKeyAreListedAcrossPages(t *testing.T) {
+	t.Parallel()
+	storage := testbucket.New(t)
+	b := storage.Behind(t, storage.InPagesOf(t, "3")).Open(t)
+	want := map[staging.UploadRef]int{}
+	for _, key := range []string{"reports/a/1.1/x", "reports/b/1.1/x", "reports/b/1.1/x", "reports/b/1.1/x", "reports/c/1.1/x"} {
+		want[staging.UploadRef{Key: key, UploadID: storage.BeginUpload(t, key)}] = 1
+	}
+	got := map[staging.UploadRef]int{}
+	for page, err := range b.Uploads(t.Context(), "reports/") {
+		must(t, "list uploads", err)
+		for _, u := range page {
+			got[u]++
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// answering is a bucket whose storage answers everything with a list of uploads.
+func answering(t *testing.T, list string) *staging.Bucket {
+	t.Helper()
+	return testbucket.New(t).Behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := io.WriteString(w, "<ListMultipartUploadsResult>"+list+"</ListMultipartUploadsResult>"); err != nil {
+			t.Errorf("answer: %v", err)
+		}
+	})).Open(t)
+}
+
+func TestUploadsAreListedUnderTheKeysThatTheyHave(t *testing.T) {
+	t.Parallel()
+	const list = "<EncodingType>url</EncodingType><Upload><Key>reports/a%2Bb+c%01</Key><UploadId>1</UploadId></Upload>"
+	for page, err := range answering(t, list).Uploads(t.Context(), "reports/") {
+		must(t, "list uploads", err)
+		if diff := cmp.Diff([]staging.UploadRef{{Key: "reports/a+b c\x01", UploadID: "1"}}, page); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestAListOfUploadsThatDoesNotGoOnIsAnError(t *testing.T) {
 	t.Parallel()
-	for name, markers := range map[string]string{
-		"no marker":       "",
-		"the same marker": "<NextKeyMarker>reports/a</NextKeyMarker><NextUploadIdMarker>1</NextUploadIdMarker>",
+	for name, list := range map[string]string{
+		"no marker":       "<IsTruncated>true</IsTruncated>",
+		"the same marker": "<IsTruncated>true</IsTruncated><NextKeyMarker>reports/a</NextKeyMarker><NextUploadIdMarker>1</NextUploadIdMarker>",
+		"backwards":       "<Upload><Key>reports/b</Key><UploadId>1</UploadId></Upload><Upload><Key>reports/a</Key><UploadId>2</UploadId></Upload>",
+		"of elsewhere":    "<Upload><Key>elsewhere/b</Key><UploadId>1</UploadId></Upload>",
 	} {
-		b := testbucket.New(t).Behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if _, err := io.WriteString(w, "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"+markers+"</ListMultipartUploadsResult>"); err != nil {
-				t.Errorf("answer: %v", err)
-			}
-		})).Open(t)
+		b := answering(t, list)
 		var last error
 		for _, err := range b.Uploads(t.Context(), "reports/") {
 			last = err

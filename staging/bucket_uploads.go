@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -17,68 +16,23 @@ type UploadRef struct {
 	UploadID string
 }
 
-// Uploads lists the unfinished uploads in parts of the keys under prefix, which is taken as it stands, page by page:
-// each page as it comes. Whatever breaks off the listing is its last element, as an error: without one, the listing was
-// whole. A storage that does not know the request has none.
+// Uploads lists the unfinished uploads in parts of the keys under prefix, which is taken as it stands, in byte order of the
+// keys and page by page: each page as it comes. Whatever breaks off the listing is its last element, as an error: without
+// one, the listing was whole. A storage that does not know the request has none.
 func (b *Bucket) Uploads(ctx context.Context, prefix string) iter.Seq2[[]UploadRef, error] {
 	return func(yield func([]UploadRef, error) bool) {
-		for after := (UploadRef{}); ; {
-			page, err := b.uploadsAfter(ctx, prefix, after)
-			if statusOf(err) == http.StatusNotImplemented {
-				return // nor can there be any
+		l := listing{prefix: prefix, several: true, fetch: b.uploadPage}
+		l.pages(ctx, func(page []Stored, err error) bool {
+			refs := make([]UploadRef, len(page))
+			for i, u := range page {
+				refs[i] = UploadRef{Key: u.Key, UploadID: u.VersionID}
 			}
-			if err != nil {
-				yield(nil, fmt.Errorf("list uploads under %q: %w", prefix, storageError(err)))
-				return
+			if len(refs) > 0 && !yield(refs, nil) {
+				return false
 			}
-			if !yield(uploadsOf(page), nil) || !aws.ToBool(page.IsTruncated) {
-				return
-			}
-			next := UploadRef{aws.ToString(page.NextKeyMarker), aws.ToString(page.NextUploadIdMarker)}
-			if next.Key == "" || next == after {
-				yield(nil, fmt.Errorf("list uploads under %q: %w: truncated, and goes on at %q after %q", prefix, ErrListingBroken, next.Key, after.Key))
-				return
-			}
-			after = next
-		}
+			return err == nil || yield(nil, err)
+		})
 	}
-}
-
-// uploadsAfter lists a page of the uploads under prefix that come after one.
-func (b *Bucket) uploadsAfter(ctx context.Context, prefix string, after UploadRef) (*s3.ListMultipartUploadsOutput, error) {
-	input := &s3.ListMultipartUploadsInput{
-		Bucket: aws.String(b.name), Prefix: aws.String(prefix),
-		KeyMarker: optional(after.Key), UploadIdMarker: optional(after.UploadID),
-	}
-	page, err := b.client.ListMultipartUploads(ctx, input)
-	if after.UploadID == "" || codeOf(err) != "InvalidArgument" {
-		return page, err
-	}
-	// Some servers do not take the marker that they have given. Without it the list goes on at the next key: what the
-	// last one has left is asked for by itself.
-	input.UploadIdMarker = nil
-	if page, err = b.client.ListMultipartUploads(ctx, input); err != nil || after.Key == prefix {
-		return page, err
-	}
-	rest, err := b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: aws.String(b.name), Prefix: aws.String(after.Key)})
-	if err != nil {
-		return nil, err
-	}
-	for _, u := range rest.Uploads {
-		if aws.ToString(u.Key) == after.Key {
-			page.Uploads = append(page.Uploads, u)
-		}
-	}
-	return page, nil
-}
-
-// uploadsOf are the uploads of a page.
-func uploadsOf(page *s3.ListMultipartUploadsOutput) []UploadRef {
-	refs := make([]UploadRef, len(page.Uploads))
-	for i, u := range page.Uploads {
-		refs[i] = UploadRef{Key: aws.ToString(u.Key), UploadID: aws.ToString(u.UploadId)}
-	}
-	return refs
 }
 
 // AbortUpload ends one upload of key in parts, and removes its parts. One that is not there has ended already.

@@ -28,9 +28,12 @@ var ErrSecondBucket = errors.New("the catalog's objects are in another bucket: a
 // object "<prefix>owner" says whose it is, and the catalog knows which bucket it has. Nothing overrides it. Errors:
 // ErrForeignBucket, ErrSecondBucket, ErrStorageUnavailable, database.ErrUnavailable.
 func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
-	id, err := deployment(ctx, pool)
+	catalog, ours, err := b.ownership(ctx, pool)
 	if err == nil {
-		err = b.claim(ctx, pool, id)
+		err = b.becomesTheOne(ctx, pool, ours)
+	}
+	if err == nil && !ours {
+		err = b.claim(ctx, catalog.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("claim the bucket: %w", err)
@@ -38,64 +41,44 @@ func Claim(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
 	return nil
 }
 
-// Owned tells whether the bucket, under its prefix, says that it is that of the catalog in the database of pool; it changes
-// nothing. Errors: ErrForeignBucket, ErrNoBytes (it says nothing of any catalog), ErrStorageUnavailable,
-// database.ErrUnavailable.
-func Owned(ctx context.Context, pool *pgxpool.Pool, b *Bucket) error {
-	key := b.prefix + "owner"
-	id, err := deployment(ctx, pool)
-	if err != nil {
-		return fmt.Errorf("look whose the bucket is: %w", err)
-	}
-	owner, err := b.owner(ctx, key)
-	switch {
-	case errors.Is(err, ErrNoBytes):
-		err = fmt.Errorf("nothing in it says that it is this catalog's: %w", err)
-	case err == nil && owner != id:
-		err = foreign(key, owner, id)
-	}
-	if err != nil {
-		return fmt.Errorf("look whose the bucket is: %w", err)
-	}
-	return nil
-}
-
-// deployment is the id of the catalog.
-func deployment(ctx context.Context, pool *pgxpool.Pool) (string, error) {
-	const query = `SELECT deployment_id::text AS id FROM deployment`
-	type row struct{ ID string }
-	catalog, found, err := database.Row[row](ctx, pool, query, nil)
-	if err == nil && !found {
-		err = errors.New("the catalog has no id")
-	}
-	return catalog.ID, err
-}
-
 // Claimed tells whether the bucket is that of the catalog in the database of pool, as Claim has made it; false where it is
 // nobody's and the catalog has none. It changes nothing. Errors: as Claim.
 func Claimed(ctx context.Context, pool *pgxpool.Pool, b *Bucket) (bool, error) {
+	catalog, ours, err := b.ownership(ctx, pool)
+	if err == nil && !ours && catalog.Bucket != nil && *catalog.Bucket != b.address() {
+		err = second(*catalog.Bucket, b.address())
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whose the bucket is: %w", err)
+	}
+	return ours, nil
+}
+
+// deployment is what the catalog knows of itself and of its bucket.
+type deployment struct {
+	ID     string
+	Bucket *string // nil: it has none yet
+}
+
+// ownership reads which catalog it is, and whether the bucket says that it is its own. Error: ErrForeignBucket where it is another's.
+func (b *Bucket) ownership(ctx context.Context, pool *pgxpool.Pool) (catalog deployment, ours bool, err error) {
 	const query = `SELECT deployment_id::text AS id, bucket FROM deployment`
-	type row struct {
-		ID     string
-		Bucket *string
+	catalog, found, err := database.Row[deployment](ctx, pool, query, nil)
+	if err == nil && !found {
+		err = errors.New("the catalog has no id")
 	}
-	catalog, found, err := database.Row[row](ctx, pool, query, nil)
-	if err != nil || !found {
-		return false, err
+	if err != nil {
+		return deployment{}, false, err
 	}
-	key := b.prefix + "owner"
-	owner, err := b.owner(ctx, key)
-	switch {
-	case err == nil && owner != catalog.ID:
-		return false, foreign(key, owner, catalog.ID)
-	case err == nil:
-		return true, nil
-	case !errors.Is(err, ErrNoBytes):
-		return false, err
-	case catalog.Bucket != nil && *catalog.Bucket != b.address():
-		return false, fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, *catalog.Bucket, b.address())
+	switch owner, err := b.owner(ctx); {
+	case errors.Is(err, ErrNoBytes):
+		return catalog, false, nil
+	case err != nil:
+		return deployment{}, false, err
+	case owner != catalog.ID:
+		return deployment{}, false, b.foreign(owner, catalog.ID)
 	}
-	return false, nil
+	return catalog, true, nil
 }
 
 // address is how the catalog knows the bucket.
@@ -103,28 +86,17 @@ func (b *Bucket) address() string {
 	return strings.TrimSuffix(b.endpoint, "/") + "/" + b.name + "/" + b.prefix
 }
 
-func (b *Bucket) claim(ctx context.Context, pool *pgxpool.Pool, id string) error {
-	key := b.prefix + "owner"
-	owner, err := b.owner(ctx, key)
-	proven := owner == id
-	if err != nil && !errors.Is(err, ErrNoBytes) {
-		return err
-	}
-	if err == nil && !proven {
-		return foreign(key, owner, id)
-	}
-	if err := b.becomesTheOne(ctx, pool, proven); err != nil || proven {
-		return err
-	}
-	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader([]byte(id)), IfNoneMatch: aws.String("*"),
+// claim writes into the bucket whose it is, unless somebody was first.
+func (b *Bucket) claim(ctx context.Context, id string) error {
+	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: aws.String(b.name), Key: aws.String(b.ownerKey()), Body: bytes.NewReader([]byte(id)), IfNoneMatch: aws.String("*"),
 	})
 	if status := statusOf(err); err != nil && status != http.StatusPreconditionFailed && status != http.StatusConflict {
-		return fmt.Errorf("create %q: %w", key, storageError(err))
+		return fmt.Errorf("create %q: %w", b.ownerKey(), storageError(err))
 	}
-	owner, err = b.owner(ctx, key) // whoever was first
+	owner, err := b.owner(ctx)
 	if err == nil && owner != id {
-		err = foreign(key, owner, id)
+		err = b.foreign(owner, id)
 	}
 	return err
 }
@@ -136,18 +108,27 @@ func (b *Bucket) becomesTheOne(ctx context.Context, pool *pgxpool.Pool, proven b
 	name := b.address()
 	got, err := database.Change[answer](ctx, pool, query, pgx.NamedArgs{"bucket": name, "proven": proven})
 	if err == nil && got.Status != "claimed" {
-		err = fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, got.Present, name)
+		err = second(got.Present, name)
 	}
 	return err
 }
 
-// foreign is the error of a bucket that is another catalog's.
-func foreign(key, owner, id string) error {
-	return fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, key, owner, id)
+// second is the error of a bucket that is not where the catalog's objects are.
+func second(theOne, name string) error {
+	return fmt.Errorf("%w (they are in %s, this one is %s)", ErrSecondBucket, theOne, name)
 }
 
-// owner reads whose the bucket is.
-func (b *Bucket) owner(ctx context.Context, key string) (string, error) {
+// foreign is the error of a bucket that is another catalog's.
+func (b *Bucket) foreign(owner, id string) error {
+	return fmt.Errorf("%w (%q names catalog %.64q, this one is %s)", ErrForeignBucket, b.ownerKey(), owner, id)
+}
+
+// ownerKey is the key of the object that says whose the bucket is.
+func (b *Bucket) ownerKey() string { return b.prefix + "owner" }
+
+// owner reads whose the bucket is. Error: ErrNoBytes where nothing says it.
+func (b *Bucket) owner(ctx context.Context) (string, error) {
+	key := b.ownerKey()
 	got, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(b.name), Key: aws.String(key)})
 	if err != nil {
 		return "", fmt.Errorf("read %q: %w", key, storageError(err))

@@ -17,68 +17,35 @@ import (
 func folders() []string { return []string{"a-b/x", "a.b/x", "a/x", "a0/x", "aB/x"} }
 
 // ByteOrder lists keys in which byte order, and that of folders and of words, differ.
-func (p *Probe) ByteOrder(ctx context.Context) error { return p.list(ctx, nil, 1) }
+func (p *Probe) ByteOrder(ctx context.Context) error { return p.list(ctx, 0) }
 
-// PagesOfOne lists the same keys one a page.
-func (p *Probe) PagesOfOne(ctx context.Context) error {
-	return p.list(ctx, aws.Int32(1), len(folders()))
-}
+// PagesOfTwo lists the same keys two a page.
+func (p *Probe) PagesOfTwo(ctx context.Context) error { return p.list(ctx, 2) }
 
-func (p *Probe) list(ctx context.Context, size *int32, pages int) error {
-	var want []string
+// list lists as the collector's scan does.
+func (p *Probe) list(ctx context.Context, size int32) error {
+	folder := fmt.Sprintf("list/%d/", size)
 	for _, name := range folders() {
-		key := p.key("list/" + name)
-		if err := p.put(ctx, key, []byte("x")); err != nil {
+		if err := p.put(ctx, p.key(folder+name), []byte("x")); err != nil {
 			return err
 		}
-		want = append(want, key)
 	}
+	root := p.folder + folder
 	var got []string
-	input := &s3.ListObjectsV2Input{Bucket: aws.String(p.bucket.name), Prefix: aws.String(p.folder + "list/"), MaxKeys: size}
-	for range pages + 1 { // a last one may be empty
-		page, err := p.bucket.client.ListObjectsV2(ctx, input)
+	for found, err := range p.bucket.stored(ctx, listing{prefix: root, size: size}) {
 		if err != nil {
-			return storageError(err)
+			return err
 		}
-		for _, object := range page.Contents {
-			got = append(got, strings.TrimPrefix(aws.ToString(object.Key), p.folder+"list/"))
-		}
-		if !aws.ToBool(page.IsTruncated) {
-			break
-		}
-		input.ContinuationToken = page.NextContinuationToken
+		got = append(got, strings.TrimPrefix(found.Key, root))
 	}
-	if len(got) != len(want) || !slices.Equal(got, folders()) {
+	if !slices.Equal(got, folders()) {
 		return fmt.Errorf("it lists %q where %q are there", got, folders())
 	}
 	return nil
 }
 
-// Versioning is what a bucket does with bytes that are replaced or deleted.
-type Versioning string
-
-// What a bucket does.
-const (
-	VersioningOff       Versioning = "off"
-	VersioningEnabled   Versioning = "enabled"
-	VersioningSuspended Versioning = "suspended" // versions from before may be there still
-)
-
 // Versioning asks what the bucket does.
-func (p *Probe) Versioning(ctx context.Context) (Versioning, error) {
-	out, err := p.bucket.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: aws.String(p.bucket.name)})
-	switch {
-	case statusOf(err) == http.StatusNotImplemented:
-		return VersioningOff, nil
-	case err != nil:
-		return "", storageError(err)
-	case out.Status == types.BucketVersioningStatusEnabled:
-		return VersioningEnabled, nil
-	case out.Status == types.BucketVersioningStatusSuspended:
-		return VersioningSuspended, nil
-	}
-	return VersioningOff, nil
-}
+func (p *Probe) Versioning(ctx context.Context) (Versioning, error) { return p.bucket.versioning(ctx) }
 
 // Versions lists the versions of a key.
 func (p *Probe) Versions(ctx context.Context) error {

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // ErrBelieves reports that the storage vouches for a digest that the bytes do not have: sealing would believe it.
@@ -151,14 +151,11 @@ func (p *Probe) UnfinishedUploads(ctx context.Context) error {
 		return err
 	}
 	listed := func() (bool, error) {
-		out, err := p.bucket.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
-			Bucket: aws.String(p.bucket.name), Prefix: aws.String(key),
-		})
-		if err != nil {
-			return false, storageError(err)
-		}
-		for _, u := range uploadsOf(out) {
-			if u.UploadID == uploadID {
+		for page, err := range p.bucket.Uploads(ctx, key) {
+			if err != nil {
+				return false, err
+			}
+			if slices.Contains(page, UploadRef{Key: key, UploadID: uploadID}) {
 				return true, nil
 			}
 		}

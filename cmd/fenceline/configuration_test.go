@@ -120,8 +120,8 @@ is missing, unreadable, or at odds with another is one line on standard error an
 
 The credentials of the storage come from the AWS SDK's default chain, such as ` + "`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`" + `.
 
-The periods depend on each other, and ` + "`serve` and `gc run`" + ` check their order: tombstones > superseded > restore window; staged >
-an upload URL's life; purge grace > a download URL's life and the longest request; ended leases > the longest lease.
+The periods depend on each other, and ` + "`serve` and `gc run`" + ` check their order: tombstones > superseded > restore window;
+unknown > restore window, unknown ≥ staged; staged > an upload URL's life; purge grace > a download URL's life and the longest request; ended leases > the longest lease.
 
 ## The service
 

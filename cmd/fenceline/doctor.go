@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
+	"time"
 
-	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/doctor"
-	"github.com/fenceline/fenceline/staging"
 )
 
 // doctorCmd looks at what the service would run on.
@@ -18,6 +18,7 @@ type doctorCmd struct {
 	databaseSettings
 	poolSettings
 	storageSettings
+	scanSettings
 	JSON bool `name:"json" help:"Print the findings as JSON."`
 }
 
@@ -26,22 +27,15 @@ func (c *doctorCmd) Run(ctx context.Context, out *console) error {
 	if err := c.poolSettings.check(); err != nil {
 		return err
 	}
-	pool, err := database.Open(ctx, c.databaseSettings.config(poolSettings{DatabasePool: 2}))
+	stores, err := openStores(ctx, c.databaseSettings, c.storageSettings, 2, slog.New(slog.DiscardHandler)) // what matters is a finding
 	if err != nil {
-		return usageError{err}
+		return err
 	}
-	defer pool.Close()
-	bucket, err := staging.OpenBucket(ctx, c.storageSettings.config())
-	if err != nil {
-		return usageError{err}
-	}
-	d := doctor.Doctor{Pool: pool, PoolSize: c.DatabasePool, Bucket: bucket}
+	defer stores.close()
+	d := doctor.Doctor{Pool: stores.pool, PoolSize: c.DatabasePool, Bucket: stores.bucket, NoScans: time.Duration(c.GCScanEvery) == gc.ScanNever}
 	report, interrupted := d.Examine(ctx)
 	if c.JSON {
-		encoder := json.NewEncoder(out.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(report)
+		err = printJSON(out.Out, report)
 	} else {
 		err = printFindings(out.Out, report)
 	}

@@ -64,6 +64,22 @@ func TestDoctorFailsWhereSomethingMustNotBeUsed(t *testing.T) {
 	fenceline(t, append(storageSettings(b), "FENCELINE_DATABASE_URL="+db.URL), "doctor", "--s3-delete=gently").ends(t, 2, "--s3-delete")
 }
 
+func TestDoctorCallsForTheRightToScanUnlessNothingScans(t *testing.T) {
+	t.Parallel()
+	b := testbucket.New(t)
+	proxy := b.Proxy(t)
+	behind := b.Behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("versioning") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	settings := append(storageSettings(behind), "FENCELINE_DATABASE_URL="+testdb.New(t).URL)
+	fenceline(t, settings, "doctor").ends(t, 1, "every scan of the bucket fails", "s3:GetBucketVersioning")
+	fenceline(t, settings, "doctor", "--gc-scan-every=off").ends(t, 0, "s3:GetBucketVersioning")
+}
+
 func TestACollectorBeforeAStorageWithoutBatchesSaysSoAndGoesOn(t *testing.T) {
 	t.Parallel()
 	b := testbucket.New(t)

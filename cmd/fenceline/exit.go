@@ -10,6 +10,7 @@ import (
 	"github.com/fenceline/fenceline/client"
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/verify"
 	"github.com/fenceline/fenceline/staging"
 )
 
@@ -44,13 +45,15 @@ func exitMeanings() []exitMeaning {
 		{exitUsage, "the command line or a setting is wrong", []error{client.ErrInvalidRequest}},
 		{exitStale, "the fence is stale, or was never granted", []error{client.ErrStaleFence, client.ErrFenceNotGranted}},
 		{exitBusy, "another worker holds the lease", []error{client.ErrBusy}},
-		{exitConflict, "another version, id or idempotency key than expected; or the collector is at work, or paused", []error{client.ErrVersionConflict, client.ErrConflict, gc.ErrAlreadyRunning, gc.ErrPaused}},
+		{exitConflict, "another version, id or idempotency key than expected; or the collector or a verification is at work, or the collector is paused", []error{
+			client.ErrVersionConflict, client.ErrConflict, gc.ErrAlreadyRunning, gc.ErrPaused, verify.ErrAlreadyRunning,
+		}},
 		{exitNotFound, "not found, not published, withdrawn or gone", []error{client.ErrNotFound, client.ErrGone, api.ErrKeyNotFound, api.ErrKeyEnded}},
 		{exitUnavailable, "service, database or storage away, or the outcome is unknown", []error{
 			client.ErrUnavailable, client.ErrOutcomeUnknown, database.ErrUnavailable, staging.ErrStorageUnavailable,
 		}},
 		{exitLeaseLost, "the lease is lost", []error{client.ErrLeaseLost}},
-		{exitAttention, "done, and something needs a look (gc run --strict, verify)", []error{errFaults}},
+		{exitAttention, "done, and something needs a look (gc run --strict, verify)", []error{errFaults, errNeedsALook}},
 		{exitInterrupted, "interrupted by a signal", nil},
 	}
 }

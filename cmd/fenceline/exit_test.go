@@ -9,6 +9,10 @@ import (
 
 	"github.com/fenceline/fenceline/client"
 	main "github.com/fenceline/fenceline/cmd/fenceline"
+	"github.com/fenceline/fenceline/gc"
+	"github.com/fenceline/fenceline/internal/database"
+	"github.com/fenceline/fenceline/internal/verify"
+	"github.com/fenceline/fenceline/staging"
 )
 
 func TestEachKindOfErrorHasItsExitCode(t *testing.T) {
@@ -25,10 +29,15 @@ func TestEachKindOfErrorHasItsExitCode(t *testing.T) {
 		{client.ErrBusy, 4},
 		{client.ErrVersionConflict, 5},
 		{client.ErrConflict, 5},
+		{gc.ErrAlreadyRunning, 5},
+		{gc.ErrPaused, 5},
+		{&verify.AlreadyRunningError{VerificationID: 1}, 5},
 		{client.ErrNotFound, 6},
 		{client.ErrGone, 6},
 		{client.ErrUnavailable, 7},
 		{client.ErrOutcomeUnknown, 7},
+		{database.ErrUnavailable, 7},
+		{staging.ErrStorageUnavailable, 7},
 		{client.ErrLeaseLost, 8},
 		{fmt.Errorf("publish: %w", client.ErrLeaseLost), 8},
 		{fmt.Errorf("%w: %w", client.ErrLeaseLost, client.ErrOutcomeUnknown), 7}, // the more telling of the two

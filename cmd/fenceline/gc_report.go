@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -92,25 +91,25 @@ func (r *passReporter) follow(ctx context.Context, collector *gc.Collector) (sto
 }
 
 // look reads how far the pass has come; nil where that is not to be had, which is no reason to stop it.
-func (r *passReporter) look(ctx context.Context, collector *gc.Collector) *client.CollectorProgress {
+func (r *passReporter) look(ctx context.Context, collector *gc.Collector) *gc.Progress {
 	p, err := collector.Progress(ctx, r.pass)
 	if err != nil {
 		return nil
 	}
-	return progressOf(p)
+	return p
 }
 
 // moved shows how far the phase under way has come.
-func (r *passReporter) moved(p *client.CollectorProgress) {
+func (r *passReporter) moved(p *gc.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.json:
-		r.progressLine(p)
+		r.note(api.WriteProgressLine(r.out, p))
 	case r.bar != nil:
-		r.bar.draw(p)
+		r.bar.draw(progressOf(p))
 	default:
-		fmt.Fprintln(r.remarks, progressText(p))
+		fmt.Fprintln(r.remarks, progressText(progressOf(p)))
 	}
 }
 
@@ -127,22 +126,10 @@ func (r *passReporter) phaseEnded(ctx context.Context, collector *gc.Collector) 
 	defer r.mu.Unlock()
 	r.bar.clear()
 	if r.json {
-		r.progressLine(p)
+		r.note(api.WriteProgressLine(r.out, p))
 		return
 	}
 	fmt.Fprintf(r.remarks, "%s, ended\n", progressText(&client.CollectorProgress{Phase: p.Phase, Done: p.Done, Total: p.Total, PerSecond: p.PerSecond}))
-}
-
-// progressLine writes how far the pass has come as a line of JSON.
-func (r *passReporter) progressLine(p *client.CollectorProgress) {
-	line, err := json.Marshal(struct {
-		Type string `json:"type"`
-		*client.CollectorProgress
-	}{"progress", p})
-	if err == nil {
-		_, err = r.out.Write(append(line, '\n'))
-	}
-	r.note(err)
 }
 
 // finished shows the record of the pass, and on standard error what needs a look.

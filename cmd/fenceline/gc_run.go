@@ -7,14 +7,12 @@ import (
 	"os/user"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/fenceline/fenceline/gc"
-	"github.com/fenceline/fenceline/internal/database"
-	"github.com/fenceline/fenceline/lease"
-	"github.com/fenceline/fenceline/migrations"
 	"github.com/fenceline/fenceline/staging"
 )
+
+// errNeedsALook reports that a pass has left something that does not come right by itself.
+var errNeedsALook = errors.New("needs a look")
 
 // gcRunCmd runs one pass of the collector in this process.
 type gcRunCmd struct {
@@ -44,12 +42,12 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	if err := c.collectorSettings.check(c.retentionSettings); err != nil {
 		return err
 	}
-	pool, err := database.Open(ctx, c.databaseSettings.config(poolSettings{DatabasePool: 3})) // the pass, its sign of life, its progress
+	stores, err := openStores(ctx, c.databaseSettings, c.storageSettings, 3, c.logger()) // the pass, its sign of life, its progress
 	if err != nil {
-		return usageError{err}
+		return err
 	}
-	defer pool.Close()
-	collector, err := c.collector(ctx, pool)
+	defer stores.close()
+	collector, err := c.collector(ctx, stores)
 	if err != nil {
 		return err
 	}
@@ -81,31 +79,22 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 	case failure != nil:
 		return failure
 	case err == nil && c.Strict && needsALook(run):
-		return exitError{exitAttention, fmt.Errorf("run %d needs a look: %d objects held back, %d not deleted", run.RunID, run.Braked, run.DeleteFailed)}
+		return fmt.Errorf("run %d %w: %d objects held back, %d not deleted", run.RunID, errNeedsALook, run.Braked, run.DeleteFailed)
 	}
 	return err
 }
 
 // collector makes the collector of a database and a bucket that belong together.
-func (c *gcRunCmd) collector(ctx context.Context, pool *pgxpool.Pool) (*gc.Collector, error) {
-	storage := c.storageSettings.config()
-	storage.Log = c.logger()
-	bucket, err := staging.OpenBucket(ctx, storage)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if err := migrations.Fits(ctx, pool); err != nil {
+func (c *gcRunCmd) collector(ctx context.Context, s stores) (*gc.Collector, error) {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	if _, _, err := lease.New(pool).VerifyEpoch(ctx); err != nil {
-		return nil, err
-	}
-	if err := staging.Claim(ctx, pool, bucket); err != nil {
+	if err := staging.Claim(ctx, s.pool, s.bucket); err != nil {
 		return nil, err
 	}
 	cfg := c.collectorSettings.config(c.retentionSettings)
 	cfg.Log = c.logger()
-	return gc.New(pool, bucket, cfg), nil
+	return gc.New(s.pool, s.bucket, cfg), nil
 }
 
 // userName is who runs the command, as far as the system knows.

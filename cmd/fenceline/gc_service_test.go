@@ -116,6 +116,15 @@ func TestAPassThatReachesItsTimeLimitSaysSo(t *testing.T) {
 	}
 }
 
+func TestAScanThatDidNotComeToItsEndSaysThatTheNextGoesOn(t *testing.T) {
+	t.Parallel()
+	s := testservice.Start(t)
+	fenceline(t, leftovers(t, s, "left.csv"), "gc", "run").ends(t, 0)
+	fenceline(t, operatorSettings(s), "gc", "show", "1").ends(t, 0, "the whole bucket")
+	s.DB.Exec(t, "UPDATE gc_run SET scan_completed = false")
+	fenceline(t, operatorSettings(s), "gc", "show", "1").ends(t, 0, "not to the end: the next run goes on")
+}
+
 func TestWhatNeedsTheSchemaSaysThatItIsMissing(t *testing.T) {
 	t.Parallel()
 	settings := append(storageSettings(testbucket.New(t)), "FENCELINE_DATABASE_URL="+testdb.Blank(t))

@@ -59,7 +59,7 @@ func runRows(r *client.CollectorRun) [][2]string {
 	if s := r.Scan; s != nil {
 		seen := "the whole bucket"
 		if !s.Completed {
-			seen = "not to the end: what it saw leads to no delete"
+			seen = "not to the end: the next run goes on"
 		}
 		rows = append(rows,
 			[2]string{"scan", fmt.Sprintf("%d keys, %d unknown, %d returned; %s", s.Keys, s.Unknown, s.Returned, seen)},

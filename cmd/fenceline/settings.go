@@ -63,8 +63,13 @@ type collectorSettings struct {
 	GCBrakeWindow time.Duration `name:"gc-brake-window" default:"24h" env:"FENCELINE_GC_BRAKE_WINDOW" help:"The brake's window."`
 	GCFirstRun    string        `name:"gc-first-run" default:"report" enum:"report,collect" env:"FENCELINE_GC_FIRST_RUN" help:"What passes do where nothing was collected yet: ${enum}. report: nothing but to say what they would do, until an operator approves one."`
 	GCTimeLimit   time.Duration `name:"gc-time-limit" default:"0s" env:"FENCELINE_GC_TIME_LIMIT" help:"How long one pass of the collector may take; the next one goes on. 0s: as long as it needs."`
-	GCScanEvery   scanEvery     `name:"gc-scan-every" default:"24h" env:"FENCELINE_GC_SCAN_EVERY" help:"How old the last complete scan of the bucket may be before the collector compares the bucket with the catalog again; 0s: in every pass; off: never by schedule."`
-	GCPace        int           `name:"gc-pace" default:"0" env:"FENCELINE_GC_PACE" help:"Greatest number of objects that are deleted in a second. 0: as many as the storage manages."`
+	scanSettings
+	GCPace int `name:"gc-pace" default:"0" env:"FENCELINE_GC_PACE" help:"Greatest number of objects that are deleted in a second. 0: as many as the storage manages."`
+}
+
+// scanSettings say how often the collector scans the bucket.
+type scanSettings struct {
+	GCScanEvery scanEvery `name:"gc-scan-every" default:"24h" env:"FENCELINE_GC_SCAN_EVERY" help:"How old the last complete scan of the bucket may be before the collector compares the bucket with the catalog again; 0s: in every pass; off: never by schedule."`
 }
 
 // verifySettings say how fast the bytes of what is shown are looked at.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +10,7 @@ import (
 
 	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/catalog"
-	"github.com/fenceline/fenceline/internal/database"
 	"github.com/fenceline/fenceline/internal/verify"
-	"github.com/fenceline/fenceline/lease"
-	"github.com/fenceline/fenceline/migrations"
-	"github.com/fenceline/fenceline/staging"
 )
 
 // errFaults reports that something is not in the storage as it was published.
@@ -30,7 +25,7 @@ type verifyCmd struct {
 	Deep    bool   `help:"Read all the bytes and compare their digests. Without it the storage is asked for size and ETag, and for the digest where it vouches for one."`
 	Report  string `default:"*" placeholder:"PATTERN" help:"Only these reports: an id, or the beginning of ids followed by * (default: ${default})."`
 	Restart bool   `help:"Begin anew, although the last verification with the same options did not come to its end."`
-	JSON    bool   `name:"json" help:"Print a line of JSON for each fault, and at the end the verification, as the service shows them."`
+	JSON    bool   `name:"json" help:"Print a line of JSON for each fault, and at the end for the verification as GET /v1/verifications/ID shows it."`
 }
 
 // Run verifies, and fails where something is not as it was published.
@@ -42,30 +37,23 @@ func (c *verifyCmd) Run(ctx context.Context, out *console) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--report: %w", err)}
 	}
-	pool, err := database.Open(ctx, c.databaseSettings.config(poolSettings{DatabasePool: int32(min(c.VerifyConcurrency+2, 10))}))
+	stores, err := openStores(ctx, c.databaseSettings, c.storageSettings, int32(min(c.VerifyConcurrency+2, 10)), c.logger())
 	if err != nil {
-		return usageError{err}
-	}
-	defer pool.Close()
-	bucket, err := staging.OpenBucket(ctx, c.storageSettings.config())
-	if err != nil {
-		return usageError{err}
-	}
-	if err := migrations.Fits(ctx, pool); err != nil {
 		return err
 	}
-	if _, _, err := lease.New(pool).VerifyEpoch(ctx); err != nil {
+	defer stores.close()
+	if err := stores.ready(ctx); err != nil {
 		return err
 	}
 	cfg := c.verifySettings.config()
 	cfg.Log = c.logger()
-	verifier := verify.New(pool, bucket, cfg)
+	verifier := verify.New(stores.pool, stores.bucket, cfg)
 
-	print := verifyPrinter{to: out.Out, json: c.JSON}
+	printer := verifyPrinter{to: out.Out, json: c.JSON}
 	bar := newTally(out.Err)
 	options := verify.Options{
 		Deep: c.Deep, Restart: c.Restart, By: "command line: " + userName(),
-		Each:     func(f verify.Finding) { bar.aside(func() { print.finding(f) }) },
+		Each:     func(f verify.Finding) { bar.aside(func() { printer.finding(f) }) },
 		Progress: bar.moved,
 	}
 	if pattern != "*" {
@@ -76,7 +64,7 @@ func (c *verifyCmd) Run(ctx context.Context, out *console) error {
 	if err != nil {
 		return err
 	}
-	return c.finish(ctx, verifier, run, print, bar)
+	return c.finish(ctx, verifier, run, printer, bar)
 }
 
 // beginVerify begins a verification. Where one is under way it waits as long as it takes to see whether that lives: of one that
@@ -89,13 +77,13 @@ func beginVerify(ctx context.Context, v *verify.Verifier, o verify.Options, rema
 		if !ok {
 			return run, err
 		}
-		record, failure := v.Record(ctx, running.RunID)
+		record, failure := v.Record(ctx, running.VerificationID)
 		switch {
 		case failure != nil:
 			return nil, failure
 		case first.IsZero():
 			first = record.BeatAt
-			fmt.Fprintf(remarks, "verification %d counts as under way: waiting to see whether it still moves\n", record.VerifyID)
+			fmt.Fprintf(remarks, "verification %d counts as under way: waiting to see whether it still moves\n", record.VerificationID)
 		case record.FinishedAt == nil && !record.BeatAt.Equal(first):
 			return nil, err
 		}
@@ -110,12 +98,12 @@ func beginVerify(ctx context.Context, v *verify.Verifier, o verify.Options, rema
 }
 
 // finish runs what was begun, and prints how it ended.
-func (c *verifyCmd) finish(ctx context.Context, v *verify.Verifier, run *verify.Run, print verifyPrinter, bar *tally) error {
+func (c *verifyCmd) finish(ctx context.Context, v *verify.Verifier, run *verify.Run, printer verifyPrinter, bar *tally) error {
 	record := run.Record()
 	if run.Resumed && record.AtObjectID != "" {
 		bar.say(fmt.Sprintf("verification %d goes on where it stopped, after %s/%d.%d/%s: %d objects have been looked at (--restart begins anew)",
 			run.ID, record.AtReportID, record.AtEpoch, record.AtCounter, record.AtObjectID, record.Objects))
-		if err := print.earlier(ctx, v, run.ID); err != nil {
+		if err := printer.earlier(ctx, v, run.ID); err != nil {
 			bar.end()
 			return errors.Join(err, run.Run(canceled(ctx)))
 		}
@@ -126,7 +114,7 @@ func (c *verifyCmd) finish(ctx context.Context, v *verify.Verifier, run *verify.
 	if failure != nil {
 		return errors.Join(err, failure)
 	}
-	if failure := print.summary(record); failure != nil {
+	if failure := printer.summary(record); failure != nil {
 		return errors.Join(err, failure)
 	}
 	if err != nil {
@@ -172,7 +160,7 @@ func (p verifyPrinter) earlier(ctx context.Context, v *verify.Verifier, id int64
 // finding prints a fault: what is wrong with which versions, where, what was published and what was found.
 func (p verifyPrinter) finding(f verify.Finding) {
 	if p.json {
-		_ = p.line(api.ViewFinding(f)) // whoever closes the output early learns it with the summary
+		_ = api.WriteFindingLine(p.to, f) // whoever closes the output early learns it with the summary
 		return
 	}
 	versions := strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Versions), " ", ", "), "[]")
@@ -208,7 +196,7 @@ func described(s verify.Stat) string {
 // summary prints the verification in one line.
 func (p verifyPrinter) summary(r verify.Record) error {
 	if p.json {
-		return p.line(api.ViewVerification(r))
+		return api.WriteVerificationLine(p.to, r)
 	}
 	how, of := "", ""
 	if r.Deep {
@@ -221,13 +209,6 @@ func (p verifyPrinter) summary(r verify.Record) error {
 	if r.Outcome != nil {
 		outcome = *r.Outcome
 	}
-	_, err := fmt.Fprintf(p.to, "verification %d %s: %d%s objects (%d bytes%s), %d faults\n", r.VerifyID, outcome, r.Objects, of, r.Bytes, how, r.Faults)
+	_, err := fmt.Fprintf(p.to, "verification %d %s: %d%s objects (%d bytes%s), %d faults\n", r.VerificationID, outcome, r.Objects, of, r.Bytes, how, r.Faults)
 	return err
-}
-
-// line prints a value as one line.
-func (p verifyPrinter) line(v any) error {
-	encoder := json.NewEncoder(p.to)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
 }

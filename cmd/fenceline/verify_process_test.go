@@ -146,7 +146,7 @@ func TestAVerificationThatIsInterruptedSaysSoAndMakesRoom(t *testing.T) {
 	storage.await(t)
 
 	second := start(t, verifySettings(s.DB, s.Storage), "verify", "--restart")
-	second.ends(t, 1, "counts as under way: waiting", "a verification is under way: run 1")
+	second.ends(t, 5, "counts as under way: waiting", "a verification is under way: number 1")
 
 	interrupted.signal(t, syscall.SIGINT)
 	interrupted.ends(t, 130, "interrupted", "goes on from there")

@@ -67,6 +67,11 @@ func TestVerifyTellsEachFaultAndThatThereIsNone(t *testing.T) {
 	if len(lines) != 3 || json.Unmarshal([]byte(lines[1]), &fault) != nil || json.Unmarshal([]byte(lines[2]), &whole) != nil {
 		t.Fatalf("printed was %q", got.Out)
 	}
+	for i, kind := range []string{"finding", "finding", "verification"} {
+		if got := parsed(t, lines[i])[0]["type"]; got != kind {
+			t.Errorf("line %d has the type %v, want %s", i+1, got, kind)
+		}
+	}
 	if fault.Report != "june" || fault.Fault != "missing" || fault.Found != nil || fault.Published.Size != 5 || whole.Faults != 2 || whole.Verified.Objects != 2 || whole.Reports != "ju*" {
 		t.Errorf("printed was %q", got.Out)
 	}
@@ -85,5 +90,5 @@ func TestVerifyRefusesWhatItCannotDo(t *testing.T) {
 	fenceline(t, settings, "verify", "--pace=-1").ends(t, 2, "--verify-pace")
 	away := s.Storage.Behind(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	fenceline(t, verifySettings(s.DB, away), "verify").ends(t, 7, "the storage is away", "goes on from there")
-	fenceline(t, verifySettings(s.DB, testbucket.New(t)), "verify").ends(t, 1, "nothing in it says that it is this catalog's")
+	fenceline(t, verifySettings(s.DB, testbucket.New(t)), "verify").ends(t, 1, "the catalog's objects are in another bucket")
 }

@@ -44,7 +44,7 @@ func verificationUnderWay(w *Walk) {
 	w.whileStorageIsAway(func() { // which it waits for, for a while
 		started = w.Want(w.Operator("POST", verifications, nil), 202)
 		again := w.See(w.Operator("POST", verifications, nil))
-		w.Check(again.Int("run_id") == started.Int("verification_id"), "run_id %d, not %d", again.Int("run_id"), started.Int("verification_id"))
+		w.Check(again.Int("verification_id") == started.Int("verification_id"), "verification %d, not %d", again.Int("verification_id"), started.Int("verification_id"))
 	})
 	w.verified(started)
 	w.verify(false) // goes on with it, where it has stopped

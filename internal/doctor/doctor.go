@@ -43,6 +43,7 @@ type Report struct {
 type Doctor struct {
 	Pool     *pgxpool.Pool
 	PoolSize int32 // how many connections each instance of the service may take
+	NoScans  bool  // the collector does not scan the bucket by schedule
 	Bucket   *staging.Bucket
 }
 

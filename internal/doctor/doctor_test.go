@@ -276,3 +276,52 @@ func TestAnExaminationThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		wantNothingLeft(t, b)
 	}
 }
+
+func TestAStorageThatKnowsNoVersioningKeepsNoVersions(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotImplemented, http.StatusMethodNotAllowed} {
+		b := testbucket.New(t)
+		r := examine(t, b.Behind(t, refusing(t, b, status, func(r *http.Request) bool { return r.URL.Query().Has("versioning") })), testdb.New(t).URL)
+		want(t, r, "storage: versioning", doctor.OK, "off")
+		want(t, r, "storage: list in byte order", doctor.OK)
+	}
+}
+
+func TestWithoutTheRightToSeeTheVersioningEveryScanFails(t *testing.T) {
+	t.Parallel()
+	b := testbucket.New(t)
+	behind := b.Behind(t, refusing(t, b, http.StatusForbidden, func(r *http.Request) bool { return r.URL.Query().Has("versioning") }))
+	d := newDoctor(t, behind, testdb.New(t).URL)
+	for noScans, result := range map[bool]doctor.Result{false: doctor.Failed, true: doctor.Warning} {
+		d.NoScans = noScans
+		r, err := d.Examine(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, r, "storage: versioning", result, "s3:GetBucketVersioning")
+	}
+}
+
+// On a bucket with versions the scan lists these.
+func TestTheListThatIsTriedIsTheOneThatTheScanUses(t *testing.T) {
+	t.Parallel()
+	b := testbucket.NewVersioned(t)
+	r := examine(t, b.Behind(t, refusing(t, b, http.StatusNotImplemented, func(r *http.Request) bool {
+		return r.URL.Query().Has("versions") && strings.Contains(r.URL.Query().Get("prefix"), "/list/")
+	})), testdb.New(t).URL)
+	want(t, r, "storage: list in byte order", doctor.Warning, "scan")
+	want(t, r, "storage: list in pages of two", doctor.Warning, "scan")
+}
+
+// refusing is the storage, but for some requests.
+func refusing(t *testing.T, b *testbucket.Bucket, status int, these func(*http.Request) bool) http.Handler {
+	t.Helper()
+	proxy := b.Proxy(t)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if these(r) {
+			refuse(t, w, status, "Refused")
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	})
+}

@@ -39,7 +39,7 @@ func (d *Doctor) storage(ctx context.Context) (findings []Finding) {
 	}()
 	// What is under way is brought to its end, also where ctx ends: else nobody knows what it has left behind.
 	whole := context.WithoutCancel(ctx)
-	versioning, settings := settingFindings(whole, probe)
+	versioning, settings := d.settingFindings(whole, probe)
 	findings = append(findings, settings...)
 	for _, c := range storageChecks(d.Bucket, probe, versioning) {
 		if ctx.Err() != nil {
@@ -95,9 +95,13 @@ func reachFindings(r staging.Reached) []Finding {
 }
 
 // settingFindings say how the bucket is set.
-func settingFindings(ctx context.Context, probe *staging.Probe) (staging.Versioning, []Finding) {
+func (d *Doctor) settingFindings(ctx context.Context, probe *staging.Probe) (staging.Versioning, []Finding) {
 	versioning, err := probe.Versioning(ctx)
-	versions := found("storage", "versioning", err, Warning, "it could not be seen: give the credentials s3:GetBucketVersioning", string(versioning))
+	versions := found("storage", "versioning", err, Failed,
+		"every scan of the bucket fails: give the credentials s3:GetBucketVersioning, or set --gc-scan-every=off", string(versioning))
+	if err != nil && d.NoScans {
+		versions.Result, versions.Follows = Warning, "no scan of the bucket can be asked for: give the credentials s3:GetBucketVersioning"
+	}
 	switch versioning {
 	case staging.VersioningEnabled:
 		versions.Follows = "the version that was sealed is served, and deleted by its id; delete markers go too"
@@ -140,7 +144,7 @@ func storageChecks(b *staging.Bucket, p *staging.Probe, versioning staging.Versi
 		{"SHA-256 on HEAD", p.Checksum, Warning, "sealing reads every object once to know its digest", ""},
 		{"download by URL, type and name said in it", p.URLDownload, Warning, "readers get the type that was uploaded, and no name", ""},
 		{"list in byte order", p.ByteOrder, Warning, "the collector's scan stops with an error, and what the catalog does not know stays", ""},
-		{"list in pages of one", p.PagesOfOne, Warning, "a scan of more than a page stops with an error", ""},
+		{"list in pages of two", p.PagesOfTwo, Warning, "a scan of more than a page stops with an error", ""},
 		listVersions,
 		{"list and abort of unfinished uploads", p.UnfinishedUploads, Warning, "what is uploaded in parts and never finished is not reclaimed: do without uploads in parts, or have the storage do it", ""},
 		{"names of 200 bytes", p.LongSegment, Warning, "reports and objects need shorter names", ""},

@@ -161,7 +161,7 @@ func (b *bundle) wantFaults(t testing.TB, v *verify.Verifier, got told, want ...
 	if diff := cmp.Diff(append([]string{}, want...), list(got.Findings)); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	written, err := v.Findings(t.Context(), got.VerifyID, catalog.Names{}, verify.After{}, 1000)
+	written, err := v.Findings(t.Context(), got.VerificationID, catalog.Names{}, verify.After{}, 1000)
 	must(t, "list the findings", err)
 	if diff := cmp.Diff(append([]string{}, want...), list(written)); diff != "" {
 		t.Errorf("written down (-want +got):\n%s", diff)

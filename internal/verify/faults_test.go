@@ -92,9 +92,9 @@ func TestWhatIsPutBackIsNoFaultAnyMore(t *testing.T) {
 	second := look(t, v, verify.Options{})
 	b.wantFaults(t, v, second, "june [1] missing")
 	wantPresent(t, v, 1)
-	written, err := v.Findings(t.Context(), second.VerifyID, catalog.Names{}, verify.After{}, 10)
+	written, err := v.Findings(t.Context(), second.VerificationID, catalog.Names{}, verify.After{}, 10)
 	must(t, "list the findings", err)
-	if old, err := v.Findings(t.Context(), first.VerifyID, catalog.Names{}, verify.After{}, 10); err != nil || old[0].Present || old[1].Present || !written[0].Present {
+	if old, err := v.Findings(t.Context(), first.VerificationID, catalog.Names{}, verify.After{}, 10); err != nil || old[0].Present || old[1].Present || !written[0].Present {
 		t.Errorf("first %+v, second %+v, %v: want the second one's alone to be present", old, written, err)
 	} else if !written[0].FirstAt.Equal(old[1].FirstAt) || !written[0].FoundAt.After(old[1].FoundAt) {
 		t.Errorf("what is seen again was first seen at %v, want %v", written[0].FirstAt, old[1].FirstAt)

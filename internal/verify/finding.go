@@ -46,7 +46,7 @@ func (j judged) found() Stat {
 func (j judged) finding(run int64) Finding {
 	now := time.Now().UTC()
 	return Finding{
-		VerifyID: run, Object: j.object.Name, Key: j.object.Key, Versions: j.object.Versions, Visible: j.object.Visible,
+		VerificationID: run, Object: j.object.Name, Key: j.object.Key, Versions: j.object.Versions, Visible: j.object.Visible,
 		Fault: j.seen.Fault, Detail: j.seen.Detail, Found: j.found(), Present: true, FirstAt: now, FoundAt: now,
 		Published: Stat{&j.object.Size, j.object.SHA256, j.object.ETag, j.object.VersionID},
 	}

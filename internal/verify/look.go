@@ -64,7 +64,13 @@ func (v *Verifier) judge(ctx context.Context, o shown, deep bool) (seen, error) 
 
 // ours tells whether the storage answers, with the catalog's own bucket.
 func (v *Verifier) ours(ctx context.Context) error {
-	err := v.retry(ctx, func() error { return staging.Owned(ctx, v.pool, v.bucket) })
+	err := v.retry(ctx, func() error {
+		claimed, err := staging.Claimed(ctx, v.pool, v.bucket)
+		if err == nil && !claimed {
+			err = fmt.Errorf("nothing in it says that it is this catalog's: %w", staging.ErrNoBytes)
+		}
+		return err
+	})
 	if err != nil && !errors.Is(err, database.ErrUnavailable) {
 		err = fmt.Errorf("%w: %w", errAway, err)
 	}

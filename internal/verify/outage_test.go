@@ -66,17 +66,17 @@ func TestARunStopsWhereTheStorageIsAwayAndGoesOnFromThere(t *testing.T) {
 				next.ServeHTTP(w, r)
 			}))
 			second := look(t, v, verify.Options{})
-			if second.VerifyID != first.VerifyID || second.Objects != 40 || second.Faults != 2 || second.Attempt != 2 || *second.TotalObjects != 40 {
+			if second.VerificationID != first.VerificationID || second.Objects != 40 || second.Faults != 2 || second.Attempt != 2 || *second.TotalObjects != 40 {
 				t.Errorf("the record says %+v", second.Record)
 			}
 			if len(later.times) != 40-int(first.Objects) {
 				t.Errorf("%d objects were asked for after %d were passed", len(later.times), first.Objects)
 			}
-			written, err := v.Findings(t.Context(), first.VerifyID, catalog.Names{}, verify.After{}, 10)
+			written, err := v.Findings(t.Context(), first.VerificationID, catalog.Names{}, verify.After{}, 10)
 			if err != nil || len(written) != 2 || written[0].Object.Report != "r003" || written[1].Object.Report != "r033" {
 				t.Errorf("written down is %+v, %v", written, err)
 			}
-			if third := look(t, v, verify.Options{}); third.VerifyID == second.VerifyID || third.Attempt != 1 {
+			if third := look(t, v, verify.Options{}); third.VerificationID == second.VerificationID || third.Attempt != 1 {
 				t.Errorf("what was completed was gone on with: %+v", third.Record)
 			}
 		})
@@ -131,7 +131,7 @@ func TestABucketThatIsNotTheCatalogsHasNothingMissing(t *testing.T) {
 	b.many(t, 3)
 	empty := testbucket.New(t)
 	got, err := run(t, b.verifierOn(empty.Open(t)), verify.Options{})
-	if !errors.Is(err, staging.ErrNoBytes) || len(got.Findings) != 0 || *got.Outcome != "stopped" {
+	if !errors.Is(err, staging.ErrSecondBucket) || len(got.Findings) != 0 || *got.Outcome != "stopped" {
 		t.Errorf("it ended in %v: %+v", err, got)
 	}
 	if keys := empty.Versions(t); len(keys) != 0 {

@@ -151,15 +151,15 @@ func TestOneRunOfEachKindIsUnderWayAtATime(t *testing.T) {
 	ended := start(t, v, verify.Options{})
 	await(t, "the look at the object", arrived)
 	_, err := b.verifier().Begin(t.Context(), verify.Options{Restart: true})
-	if running, ok := errors.AsType[*verify.AlreadyRunningError](err); !ok || running.RunID != 1 {
+	if running, ok := errors.AsType[*verify.AlreadyRunningError](err); !ok || running.VerificationID != 1 {
 		t.Errorf("a second one ended in %v, want that run 1 is under way", err)
 	}
 	other := b.verifier()
 	b.wantFaults(t, other, look(t, other, verify.Options{Deep: true}))
 	close(letGo)
 	must(t, "run", await(t, "the end of the run", ended).err)
-	if again := look(t, v, verify.Options{}); again.VerifyID != 3 {
-		t.Errorf("the next one is run %d, want a new one", again.VerifyID)
+	if again := look(t, v, verify.Options{}); again.VerificationID != 3 {
+		t.Errorf("the next one is run %d, want a new one", again.VerificationID)
 	}
 }
 

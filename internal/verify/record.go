@@ -15,38 +15,38 @@ import (
 
 // Record is what is written down of a run while it goes on, and after it.
 type Record struct {
-	VerifyID     int64
-	Deep         bool
-	Pattern      string // of the reports
-	RangeBelow   string
-	StartedBy    string
-	StartedAt    time.Time
-	BeatAt       time.Time // when it last moved
-	Attempt      int32     // how often it was begun or gone on with
-	FinishedAt   *time.Time
-	Outcome      *string // completed, stopped, failed, abandoned; nil while it is under way
-	Error        *string
-	AtReportID   string // the last object that was looked at
-	AtEpoch      int32
-	AtCounter    int64
-	AtObjectID   string // empty: none was
-	TotalObjects *int64 // to look at in all; nil where that is not known
-	TotalBytes   *int64
-	Objects      int64 // that were looked at and are shown
-	Bytes        int64 // of these, as they were published
-	Faults       int64 // of these, how many are not as they were published
+	VerificationID int64
+	Deep           bool
+	Pattern        string // of the reports
+	RangeBelow     string
+	StartedBy      string
+	StartedAt      time.Time
+	BeatAt         time.Time // when it last moved
+	Attempt        int32     // how often it was begun or gone on with
+	FinishedAt     *time.Time
+	Outcome        *string // completed, stopped, failed, abandoned; nil while it is under way
+	Error          *string
+	AtReportID     string // the last object that was looked at
+	AtEpoch        int32
+	AtCounter      int64
+	AtObjectID     string // empty: none was
+	TotalObjects   *int64 // to look at in all; nil where that is not known
+	TotalBytes     *int64
+	Objects        int64 // that were looked at and are shown
+	Bytes          int64 // of these, as they were published
+	Faults         int64 // of these, how many are not as they were published
 }
 
 func (r Record) place() place { return place{r.AtReportID, r.AtEpoch, r.AtCounter, r.AtObjectID} }
 
 const selectRecords = `
-	SELECT verify_id, deep, pattern, range_below, started_by, started_at, beat_at, attempt, finished_at, outcome, error,
+	SELECT verification_id, deep, pattern, range_below, started_by, started_at, beat_at, attempt, finished_at, outcome, error,
 	       at_report_id, at_epoch, at_counter, at_object_id, total_objects, total_bytes, objects, bytes, faults
 	FROM verify_run`
 
 // Record reads the record of a run. Errors: ErrNotFound, database.ErrUnavailable.
 func (v *Verifier) Record(ctx context.Context, id int64) (Record, error) {
-	const query = selectRecords + ` WHERE verify_id = @run`
+	const query = selectRecords + ` WHERE verification_id = @run`
 	record, found, err := database.Row[Record](ctx, v.pool, query, pgx.NamedArgs{"run": id})
 	if err == nil && !found {
 		err = ErrNotFound
@@ -60,7 +60,7 @@ func (v *Verifier) Record(ctx context.Context, id int64) (Record, error) {
 // Records lists runs, newest first: at most limit of them, below the id before (0: from the newest on).
 // Error: database.ErrUnavailable.
 func (v *Verifier) Records(ctx context.Context, before int64, limit int) ([]Record, error) {
-	const query = selectRecords + ` WHERE @before::bigint = 0 OR verify_id < @before::bigint ORDER BY verify_id DESC LIMIT @limit`
+	const query = selectRecords + ` WHERE @before::bigint = 0 OR verification_id < @before::bigint ORDER BY verification_id DESC LIMIT @limit`
 	records, err := database.Rows[Record](ctx, v.pool, query, pgx.NamedArgs{"before": before, "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("list verifications: %w", err)
@@ -78,18 +78,18 @@ type Stat struct {
 
 // Finding is an object that a run has found not to be as it was published.
 type Finding struct {
-	VerifyID  int64
-	Object    fencing.ObjectName
-	Key       string
-	Versions  []int64 // that show it, the newest first; at most twenty of them
-	Visible   bool    // one of them is the report's visible version
-	Fault     Fault
-	Detail    string // what the storage said
-	Published Stat
-	Found     Stat // empty where nothing was found
-	FirstAt   time.Time
-	FoundAt   time.Time
-	Present   bool // no later look has seen it over, and the object is still shown
+	VerificationID int64
+	Object         fencing.ObjectName
+	Key            string
+	Versions       []int64 // that show it, the newest first; at most twenty of them
+	Visible        bool    // one of them is the report's visible version
+	Fault          Fault
+	Detail         string // what the storage said
+	Published      Stat
+	Found          Stat // empty where nothing was found
+	FirstAt        time.Time
+	FoundAt        time.Time
+	Present        bool // no later look has seen it over or found it anew, and the object can still be downloaded
 }
 
 // After is where a page of findings goes on: after the one of this object. The zero After is the beginning.
@@ -107,12 +107,12 @@ func (f Finding) Place() After { return After(placeOf(f.Object)) }
 // of them, after the place given. Errors: ErrNotFound, database.ErrUnavailable.
 func (v *Verifier) Findings(ctx context.Context, id int64, names catalog.Names, after After, limit int) ([]Finding, error) {
 	const query = `
-		SELECT verify_id, report_id, fence_epoch, fence_counter, object_id, f.key, versions, visible, fault, detail,
+		SELECT verification_id, report_id, fence_epoch, fence_counter, object_id, f.key, versions, visible, fault, detail,
 		       f.size, f.sha256, f.etag, f.version_id, found_size, found_sha256, found_etag, found_version_id, first_at, f.found_at,
 		       present AND o.state IS NOT DISTINCT FROM 'sealed' AS present
 		FROM verify_finding f
 		LEFT JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
-		WHERE verify_id = @run AND report_id >= @from AND (@below = '' OR report_id < @below)
+		WHERE verification_id = @run AND report_id >= @from AND (@below = '' OR report_id < @below)
 		  AND (report_id, fence_epoch, fence_counter, object_id) > (@report, @epoch, @counter, @object)
 		ORDER BY report_id, fence_epoch, fence_counter, object_id
 		LIMIT @limit`
@@ -134,7 +134,7 @@ func (v *Verifier) Findings(ctx context.Context, id int64, names catalog.Names, 
 }
 
 type findingRow struct {
-	VerifyID       int64
+	VerificationID int64
 	ReportID       fencing.ReportID
 	FenceEpoch     int32
 	FenceCounter   int64
@@ -159,9 +159,9 @@ type findingRow struct {
 
 func (r findingRow) finding() Finding {
 	return Finding{
-		VerifyID: r.VerifyID,
-		Object:   fencing.ObjectName{Report: r.ReportID, Fence: fencing.Fence{Epoch: r.FenceEpoch, Counter: r.FenceCounter}, Object: r.ObjectID},
-		Key:      r.Key, Versions: r.Versions, Visible: r.Visible, Fault: r.Fault, Detail: orEmpty(r.Detail),
+		VerificationID: r.VerificationID,
+		Object:         fencing.ObjectName{Report: r.ReportID, Fence: fencing.Fence{Epoch: r.FenceEpoch, Counter: r.FenceCounter}, Object: r.ObjectID},
+		Key:            r.Key, Versions: r.Versions, Visible: r.Visible, Fault: r.Fault, Detail: orEmpty(r.Detail),
 		Published: Stat{&r.Size, hex.EncodeToString(r.Sha256), r.Etag, orEmpty(r.VersionID)},
 		Found:     Stat{r.FoundSize, hex.EncodeToString(r.FoundSha256), orEmpty(r.FoundEtag), orEmpty(r.FoundVersionID)},
 		FirstAt:   r.FirstAt, FoundAt: r.FoundAt, Present: r.Present,

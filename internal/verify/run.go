@@ -48,12 +48,12 @@ type Run struct {
 // database.ErrUnavailable.
 func (v *Verifier) Begin(ctx context.Context, o Options) (*Run, error) {
 	const query = `
-		SELECT status, verify_id, attempt
+		SELECT status, verification_id, attempt
 		FROM begin_verify(@deep, @pattern, @from, @below, @restart, @by, @silence_ms, @keep_ms)`
 	type answer struct {
-		Status   string
-		VerifyID *int64
-		Attempt  *int32
+		Status         string
+		VerificationID *int64
+		Attempt        *int32
 	}
 	if o.Pattern == "" {
 		o.Pattern, o.Names = everything, catalog.Names{}
@@ -65,9 +65,9 @@ func (v *Verifier) Begin(ctx context.Context, o Options) (*Run, error) {
 	switch {
 	case err != nil:
 	case got.Status == "started" || got.Status == "resumed":
-		return v.begin(ctx, o, *got.VerifyID, *got.Attempt, got.Status == "resumed")
+		return v.begin(ctx, o, *got.VerificationID, *got.Attempt, got.Status == "resumed")
 	case got.Status == "already_running":
-		err = &AlreadyRunningError{RunID: *got.VerifyID}
+		err = &AlreadyRunningError{VerificationID: *got.VerificationID}
 	case got.Status == "epoch_in_doubt":
 		err = database.ErrEpochInDoubt
 	default:
@@ -145,12 +145,12 @@ const longestCount = 10 * time.Second
 func (r *Run) count(ctx context.Context) {
 	objects, bytes, err := r.verifier.left(database.WithLimit(ctx, longestCount), r.record.place(), r.record.RangeBelow)
 	if err != nil {
-		r.verifier.log.InfoContext(ctx, "it is not known how much there is to verify", "run", r.ID, "error", err)
+		r.verifier.log.InfoContext(ctx, "it is not known how much there is to verify", "verification_id", r.ID, "error", err)
 		return
 	}
 	r.record.TotalObjects, r.record.TotalBytes = new(r.record.Objects+objects), new(r.record.Bytes+bytes)
 	if err := r.note(ctx, nil); err != nil {
-		r.verifier.log.InfoContext(ctx, "how much there is to verify was not written down", "run", r.ID, "error", err)
+		r.verifier.log.InfoContext(ctx, "how much there is to verify was not written down", "verification_id", r.ID, "error", err)
 	}
 }
 
@@ -191,6 +191,6 @@ func (r *Run) end(ctx context.Context, failure error) {
 		_, err = database.Change[answer](ctx, r.verifier.pool, query, args)
 	}
 	if err != nil {
-		r.verifier.log.WarnContext(ctx, "the end of a verification could not be written down", "run", r.ID, "error", err)
+		r.verifier.log.WarnContext(ctx, "the end of a verification could not be written down", "verification_id", r.ID, "error", err)
 	}
 }

@@ -130,7 +130,7 @@ func TestRecordsAreForgottenButForTheLastThatWasCompleted(t *testing.T) {
 	must(t, "list the records", err)
 	var ids []int64
 	for _, r := range records {
-		ids = append(ids, r.VerifyID)
+		ids = append(ids, r.VerificationID)
 	}
 	if len(ids) != 3 || ids[0] != 4 || ids[1] != 3 || ids[2] != 2 {
 		t.Errorf("the records left are %v, want 4, 3 and 2", ids)

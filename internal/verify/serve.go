@@ -84,26 +84,26 @@ func (v *Verifier) alarm(ctx context.Context) func(Finding) {
 	ctx = context.WithoutCancel(ctx)
 	return func(f Finding) {
 		v.log.ErrorContext(ctx, "bytes are not as they were published", "fault", f.Fault, "report", f.Object.Report,
-			"versions", f.Versions, "visible", f.Visible, "key", f.Key, "run", f.VerifyID, "detail", f.Detail)
+			"versions", f.Versions, "visible", f.Visible, "key", f.Key, "verification_id", f.VerificationID, "detail", f.Detail)
 	}
 }
 
 // run runs and logs how it ended.
 func (v *Verifier) run(ctx context.Context, run *Run) {
 	if err := run.Run(ctx); err != nil {
-		v.log.ErrorContext(ctx, "verification stopped: the next one goes on from there", "run", run.ID, "error", err)
+		v.log.ErrorContext(ctx, "verification stopped: the next one goes on from there", "verification_id", run.ID, "error", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	r, err := v.Record(ctx, run.ID)
 	if err != nil {
-		v.log.WarnContext(ctx, "the record of a verification could not be read", "run", run.ID, "error", err)
+		v.log.WarnContext(ctx, "the record of a verification could not be read", "verification_id", run.ID, "error", err)
 		return
 	}
 	level := slog.LevelInfo
 	if r.Faults > 0 {
 		level = slog.LevelError
 	}
-	v.log.Log(ctx, level, "verification completed", "run", r.VerifyID, "deep", r.Deep, "objects", r.Objects, "bytes", r.Bytes, "faults", r.Faults)
+	v.log.Log(ctx, level, "verification completed", "verification_id", r.VerificationID, "deep", r.Deep, "objects", r.Objects, "bytes", r.Bytes, "faults", r.Faults)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/fenceline/fenceline/internal/database"
 )
 
@@ -29,8 +31,8 @@ func (v *Verifier) Situation(ctx context.Context) (Situation, error) {
 		            SELECT FROM verify_finding f
 		            JOIN object o USING (report_id, fence_epoch, fence_counter, object_id)
 		            WHERE f.present AND o.state = 'sealed'
-		            LIMIT 10000) faults) AS faults`
-	got, _, err := database.Row[Situation](ctx, v.pool, query, nil)
+		            LIMIT @most) faults) AS faults`
+	got, _, err := database.Row[Situation](ctx, v.pool, query, pgx.NamedArgs{"most": MostCounted})
 	if err != nil {
 		return Situation{}, fmt.Errorf("read how verifying stands: %w", err)
 	}

@@ -53,11 +53,11 @@ var ErrNotFound = errors.New("there is no such verification")
 var ErrRunEnded = errors.New("the verification was written off while it paused")
 
 // AlreadyRunningError says which run is under way. It is ErrAlreadyRunning.
-type AlreadyRunningError struct{ RunID int64 }
+type AlreadyRunningError struct{ VerificationID int64 }
 
 // Error tells the run.
 func (e *AlreadyRunningError) Error() string {
-	return fmt.Sprintf("%v: run %d", ErrAlreadyRunning, e.RunID)
+	return fmt.Sprintf("%v: number %d", ErrAlreadyRunning, e.VerificationID)
 }
 
 // Is makes it ErrAlreadyRunning.

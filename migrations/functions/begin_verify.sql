@@ -7,7 +7,7 @@
 -- Locks: the barrier (shared), and an advisory lock of its own, under which all that is written here is.
 CREATE OR REPLACE FUNCTION begin_verify(p_deep boolean, p_pattern text, p_from text, p_below text, p_restart boolean,
     p_by text, p_silence_ms bigint, p_keep_ms bigint)
-RETURNS TABLE (status text, verify_id bigint, attempt integer)
+RETURNS TABLE (status text, verification_id bigint, attempt integer)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
@@ -34,29 +34,29 @@ BEGIN
            OR beat_at - p_silence_ms * interval '1 millisecond' >= v_now); -- the clock has stepped back
     SELECT * INTO r FROM verify_run WHERE finished_at IS NULL AND deep = p_deep;
     IF FOUND THEN
-        RETURN QUERY SELECT 'already_running', r.verify_id, r.attempt;
+        RETURN QUERY SELECT 'already_running', r.verification_id, r.attempt;
         RETURN;
     END IF;
 
     DELETE FROM verify_run v
     WHERE finished_at <= v_now - p_keep_ms * interval '1 millisecond'
-      AND verify_id NOT IN (SELECT max(verify_id) FROM verify_run WHERE outcome = 'completed' GROUP BY deep);
+      AND verification_id NOT IN (SELECT max(verification_id) FROM verify_run WHERE outcome = 'completed' GROUP BY deep);
 
-    SELECT * INTO r FROM verify_run WHERE (deep, pattern) = (p_deep, p_pattern) ORDER BY verify_id DESC LIMIT 1;
+    SELECT * INTO r FROM verify_run WHERE (deep, pattern) = (p_deep, p_pattern) ORDER BY verification_id DESC LIMIT 1;
     IF NOT p_restart AND r.outcome <> 'completed' AND r.beat_at > v_now - v_longest AND v_floor <= r.epoch
        AND (SELECT (system_identifier, timeline, database_oid) FROM epoch WHERE epoch = r.epoch)
          = (SELECT (system_identifier, timeline, database_oid) FROM epoch WHERE epoch = v_epoch) THEN
         RETURN QUERY
         UPDATE verify_run
         SET finished_at = NULL, outcome = NULL, error = NULL, beat_at = v_now, attempt = attempt + 1
-        WHERE verify_id = r.verify_id
-        RETURNING 'resumed', verify_id, attempt;
+        WHERE verification_id = r.verification_id
+        RETURNING 'resumed', verification_id, attempt;
         RETURN;
     END IF;
     RETURN QUERY
-    INSERT INTO verify_run (deep, pattern, range_from, range_below, started_by, started_at, epoch, beat_at, at_report_id)
-    VALUES (p_deep, p_pattern, p_from, p_below, p_by, v_now, v_epoch, v_now, p_from)
-    RETURNING 'started', verify_id, attempt;
+    INSERT INTO verify_run (deep, pattern, range_below, started_by, started_at, epoch, beat_at, at_report_id)
+    VALUES (p_deep, p_pattern, p_below, p_by, v_now, v_epoch, v_now, p_from)
+    RETURNING 'started', verification_id, attempt;
 END
 $$;
 

@@ -18,8 +18,8 @@ AS $$
                  AND o.state = 'sealed')
            OR EXISTS (
                SELECT FROM verify_finding anew
-               WHERE (anew.verify_id, anew.report_id, anew.fence_epoch, anew.fence_counter, anew.object_id)
-                   = (r.verify_id, f.report_id, f.fence_epoch, f.fence_counter, f.object_id)))
+               WHERE (anew.verification_id, anew.report_id, anew.fence_epoch, anew.fence_counter, anew.object_id)
+                   = (r.verification_id, f.report_id, f.fence_epoch, f.fence_counter, f.object_id)))
 $$;
 
 REVOKE ALL ON FUNCTION end_findings FROM PUBLIC;

@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 3);
     SELECT * INTO r FROM verify_run
-    WHERE verify_id = p_run AND attempt = p_attempt AND finished_at IS NULL
+    WHERE verification_id = p_run AND attempt = p_attempt AND finished_at IS NULL
     FOR UPDATE;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'run_ended';
@@ -25,7 +25,7 @@ BEGIN
     END IF;
     UPDATE verify_run
     SET finished_at = v_now, beat_at = v_now, outcome = p_outcome, error = p_error
-    WHERE verify_id = p_run;
+    WHERE verification_id = p_run;
     RETURN QUERY SELECT 'ended';
 END
 $$;

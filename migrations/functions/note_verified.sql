@@ -18,7 +18,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(x'46454e43'::integer, 3);
     SELECT * INTO r FROM verify_run
-    WHERE verify_id = p_run AND attempt = p_attempt AND finished_at IS NULL
+    WHERE verification_id = p_run AND attempt = p_attempt AND finished_at IS NULL
     FOR UPDATE;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'run_ended';
@@ -28,7 +28,7 @@ BEGIN
     IF p_report IS NULL THEN
         UPDATE verify_run
         SET beat_at = v_now, total_objects = coalesce(p_total_objects, total_objects), total_bytes = coalesce(p_total_bytes, total_bytes)
-        WHERE verify_id = p_run;
+        WHERE verification_id = p_run;
         RETURN QUERY SELECT 'noted';
         RETURN;
     END IF;
@@ -53,13 +53,13 @@ BEGIN
 
     PERFORM end_findings(r, p_report, p_epoch, p_counter, p_object);
     UPDATE verify_finding SET present = true
-    WHERE verify_id = p_run
+    WHERE verification_id = p_run
       AND (report_id, fence_epoch, fence_counter, object_id) > (r.at_report_id, r.at_epoch, r.at_counter, r.at_object_id);
     UPDATE verify_run
     SET beat_at = v_now, at_report_id = p_report, at_epoch = p_epoch, at_counter = p_counter, at_object_id = p_object,
         objects = objects + p_objects, bytes = bytes + p_bytes, faults = faults + jsonb_array_length(p_findings),
         total_objects = coalesce(p_total_objects, total_objects), total_bytes = coalesce(p_total_bytes, total_bytes)
-    WHERE verify_id = p_run;
+    WHERE verification_id = p_run;
     RETURN QUERY SELECT 'noted';
 END
 $$;
