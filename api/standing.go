@@ -95,10 +95,16 @@ func standingWarnings(s gc.Standing) []string {
 	case s.ReportOnly:
 		warnings = append(warnings, "the collector only reports: look at what its first run would do, and let it begin with `fenceline gc approve RUN`")
 	}
-	for _, h := range s.HeldBack {
+	switch n := len(s.HeldBack); {
+	case n == 1:
+		h := s.HeldBack[0]
 		warnings = append(warnings, fmt.Sprintf(
 			"the collector's brake holds %d objects back (%d bytes): look at them, and let them go with `fenceline gc approve %d`",
 			h.Objects, h.Bytes, h.RunID))
+	case n > 1:
+		warnings = append(warnings, fmt.Sprintf(
+			"the collector's brake holds objects back for %d runs (%d objects of the first, run %d): look at them, and let them go with `fenceline gc approve RUN`",
+			n, s.HeldBack[0].Objects, s.HeldBack[0].RunID))
 	}
 	if s.Stuck > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d objects could not be deleted in ten attempts and more", s.Stuck))

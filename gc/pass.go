@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -104,16 +105,16 @@ func (p *Pass) phases(ctx context.Context) error {
 		<-beating
 	}()
 
-	for _, phase := range []struct {
-		name  string
-		total string // a query of how much there is to do; empty where that is not known
-		run   func(context.Context) error
-	}{
+	phases, err := p.inTurn(ctx, []phase{
 		{"condemn", countDue, p.condemn},
 		{"purge", countDoomed, p.purge},
 		{"forget", "", p.forget},
 		{"scan", "", p.scan}, // last, so that a listing that is slow, or fails, starves nothing
-	} {
+	})
+	if err != nil {
+		return err
+	}
+	for _, phase := range phases {
 		if phase.name == "scan" && !p.options.Scan {
 			continue
 		}
@@ -128,6 +129,37 @@ func (p *Pass) phases(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// phase is one part of the work of a pass.
+type phase struct {
+	name  string
+	total string // a query of how much there is to do; empty where that is not known
+	run   func(context.Context) error
+}
+
+// inTurn has a pass begin behind the phase in which the one before ran out of its time, and do that last: however much
+// there is to do in a phase, the others come to theirs.
+func (p *Pass) inTurn(ctx context.Context, phases []phase) ([]phase, error) {
+	const query = `
+		SELECT phase, coalesce(outcome = 'time_limit', false) AS late
+		FROM gc_run
+		WHERE run_id < @run AND NOT dry_run
+		ORDER BY run_id DESC
+		LIMIT 1`
+	type row struct {
+		Phase string
+		Late  bool
+	}
+	last, _, err := database.Row[row](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID})
+	if err != nil {
+		return nil, fmt.Errorf("read how the pass before has ended: %w", err)
+	}
+	i := slices.IndexFunc(phases, func(x phase) bool { return x.name == last.Phase })
+	if !last.Late || p.collector.cfg.TimeLimit == 0 || i < 0 {
+		return phases, nil
+	}
+	return slices.Concat(phases[i+1:], phases[:i+1]), nil
 }
 
 // cause is why the work was interrupted, if it was, and else err.

@@ -93,12 +93,13 @@ type scan struct {
 	after  string // the last key of the part that is done with
 	rows   *rowStream
 
-	// What was seen since it was last written down.
-	listed   int // keys that the listing showed
-	seen     int // of them, those of what is stored
-	tally    foreign
-	found    []sighting // known by no row
-	returned []sighting // under a row that says it is not there
+	// What was seen since it was last written down, and when that was.
+	recordedAt time.Time
+	listed     int // keys that the listing showed
+	seen       int // of them, those of what is stored
+	tally      foreign
+	found      []sighting // known by no row
+	returned   []sighting // under a row that says it is not there
 }
 
 // foreign is what is not ours: under a key that no object of ours has, or a version that is not the sealed one.
@@ -124,15 +125,21 @@ func sightingOf(name fencing.ObjectName, key string, size int64) sighting {
 	}
 }
 
-// mostListed is how many keys are listed before that is written down.
-const mostListed = 1000
+// How many keys are listed, and how long, before that is written down.
+const (
+	mostListed        = 1000
+	longestUnrecorded = 5 * time.Second
+)
 
 // objects goes through what is stored.
 func (s *scan) objects(ctx context.Context) error {
-	last := s.after
+	last, done := s.after, s.after // of the last there may be more, where the bucket keeps versions
 	for stored, err := range s.pass.collector.bucket.Stored(ctx, s.after) {
 		if err != nil {
-			return err
+			if done != last {
+				s.seen-- // it will be listed once more
+			}
+			return s.brokenOff(ctx, done, err)
 		}
 		if stored.Key != last {
 			if err := s.pause(ctx, last); err != nil {
@@ -143,9 +150,23 @@ func (s *scan) objects(ctx context.Context) error {
 		if err := s.compare(ctx, stored, stored.Key == last); err != nil {
 			return err
 		}
-		last = stored.Key
+		if stored.Key != last {
+			done, last = last, stored.Key
+		}
+		if stored.VersionID == "" {
+			done = last
+		}
 	}
 	return s.record(ctx, last)
+}
+
+// brokenOff writes down what was seen up to a key, unless it was the listing itself that cannot be relied on, so that a
+// listing which often breaks off comes to its end all the same.
+func (s *scan) brokenOff(ctx context.Context, done string, err error) error {
+	if errors.Is(err, staging.ErrListingBroken) {
+		return err
+	}
+	return errors.Join(err, s.record(ctx, done))
 }
 
 // compare compares one thing that is stored with what the rows say. again: its key was seen already, with another version.
@@ -184,7 +205,7 @@ func (s *scan) uploads(ctx context.Context) error {
 	last := s.after
 	for key, err := range s.pass.collector.bucket.UploadKeys(ctx, s.after) {
 		if err != nil {
-			return err
+			return s.brokenOff(ctx, last, err)
 		}
 		if err := s.pause(ctx, last); err != nil {
 			return err

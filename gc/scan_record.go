@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,26 +31,26 @@ func (p *Pass) beginScan(ctx context.Context) (*scan, error) {
 	s := &scan{pass: p, layout: p.collector.bucket.Layout()}
 	s.startAt(*got.Part, string(got.AfterKey))
 	if !strings.HasPrefix(s.after, s.layout.Root()) { // of another prefix, or the beginning
-		s.after = ""
+		s.startAt(scanObjects, s.layout.Root())
 	}
 	return s, nil
 }
 
 // startAt goes on in a part, after a key.
 func (s *scan) startAt(part, after string) {
-	s.part, s.after = part, after
+	s.part, s.after, s.recordedAt = part, after, time.Now()
 	s.rows = &rowStream{pool: s.pass.collector.pool, end: s.layout.End(), size: s.pass.collector.cfg.Batch}
 }
 
 // moveTo writes down that a part of the scan is done, and begins the next.
 func (s *scan) moveTo(ctx context.Context, part string) error {
-	s.startAt(part, "")
-	return s.record(ctx, "")
+	s.startAt(part, s.layout.Root())
+	return s.record(ctx, s.after)
 }
 
 // pause writes down what was seen where that has become enough. All is done with up to the key.
 func (s *scan) pause(ctx context.Context, after string) error {
-	if s.listed < mostListed && len(s.found)+len(s.returned) < s.pass.collector.cfg.Batch {
+	if s.listed < mostListed && len(s.found)+len(s.returned) < s.pass.collector.cfg.Batch && time.Since(s.recordedAt) < longestUnrecorded {
 		return nil
 	}
 	return s.record(ctx, after)
@@ -60,9 +61,6 @@ func (s *scan) pause(ctx context.Context, after string) error {
 func (s *scan) record(ctx context.Context, after string) error {
 	const query = `SELECT status FROM record_scan(@run, @part, @after, @keys, @objects, @bytes, @sample)`
 	type answer struct{ Status string }
-	if err := s.pass.inTime(ctx); err != nil {
-		return err
-	}
 	if err := s.recordFound(ctx); err != nil {
 		return err
 	}
@@ -79,8 +77,8 @@ func (s *scan) record(ctx context.Context, after string) error {
 	if got.Status != "recorded" {
 		return stepError(got.Status)
 	}
-	s.listed, s.seen, s.tally = 0, 0, foreign{}
-	return nil
+	s.listed, s.seen, s.tally, s.recordedAt = 0, 0, foreign{}, time.Now()
+	return s.pass.inTime(ctx) // asked behind what was written down: however little it was, the next pass need not see it again
 }
 
 // recordFound has the database record what no row knew, unless one does by now.

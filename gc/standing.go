@@ -31,7 +31,8 @@ type HeldBack struct {
 }
 
 // Overdue counts the objects that should have gone by now: those that are due and not condemned, also where the brake holds
-// them back, and those that are condemned, past their grace and not deleted. What a freeze keeps is not overdue.
+// them back, those that are condemned, past their grace and not deleted, and what has returned under those that were
+// deleted. What a freeze keeps is not overdue.
 type Overdue struct {
 	Objects int64
 	Oldest  time.Duration  // how long ago the first of them should have gone; 0 if there is none
@@ -104,6 +105,10 @@ func (c *Collector) overdue(ctx context.Context) (Overdue, error) {
 			SELECT purge_after, key
 			FROM object
 			WHERE state = 'condemned' AND purge_after <= (SELECT now FROM clock)
+			UNION ALL
+			SELECT leftover_at, key -- it has returned, and was not removed by the scan that saw it
+			FROM object
+			WHERE leftover_at IS NOT NULL AND state = 'deleted'
 		)
 		SELECT count(*) AS objects,
 		       coalesce(extract(epoch FROM max(now - since)) * 1000, 0)::bigint AS oldest_ms,

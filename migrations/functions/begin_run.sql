@@ -58,9 +58,9 @@ BEGIN
         UPDATE deployment SET collecting_since = v_now WHERE collecting_since IS NULL;
     END IF;
 
-    -- The share is of what the catalog has itself taken in, and of bytes that are there: neither keys that somebody strews in
-    -- the bucket nor a reservation of terabytes let more go.
-    SELECT count(*) FILTER (WHERE found_at IS NULL) AS objects, coalesce(sum(size), 0) AS bytes,
+    -- The share is of what the catalog has itself taken in: keys that somebody strews in the bucket do not let more go.
+    SELECT count(*) FILTER (WHERE found_at IS NULL) AS objects,
+           coalesce(sum(coalesce(size, declared_size, 0)) FILTER (WHERE found_at IS NULL), 0) AS bytes,
            count(*) FILTER (WHERE condemned_at IS NOT NULL) AS used_objects,
            coalesce(sum(coalesce(size, declared_size, 0)) FILTER (WHERE condemned_at IS NOT NULL), 0) AS used_bytes
     INTO b

@@ -1,4 +1,4 @@
--- Forgets up to p_limit tombstones of objects that were deleted until p_before, and writes each down; a dry run writes down all of
+-- Forgets up to p_limit tombstones of objects that were deleted until p_before, and of which nothing was seen since, and writes each down; a dry run writes down all of
 -- them, and removes none. Answers how many. The caller holds the run's row, and has announced to the guards that it forgets.
 CREATE OR REPLACE FUNCTION forget_objects(p_run bigint, p_dry boolean, p_limit integer, p_before timestamptz, p_now timestamptz)
 RETURNS bigint
@@ -17,7 +17,7 @@ BEGIN
             WHERE (report_id, fence_epoch, fence_counter, object_id) IN (
                 SELECT report_id, fence_epoch, fence_counter, object_id
                 FROM object
-                WHERE state = 'deleted' AND deleted_at <= p_before
+                WHERE state = 'deleted' AND deleted_at <= p_before AND leftover_at IS NULL
                 ORDER BY deleted_at
                 LIMIT p_limit
             )
@@ -33,7 +33,7 @@ BEGIN
         FROM (
             SELECT o
             FROM object o
-            WHERE state = 'deleted' AND deleted_at <= p_before
+            WHERE state = 'deleted' AND deleted_at <= p_before AND leftover_at IS NULL
               AND (deleted_at, key) > (v_after_at, v_after_key)
             ORDER BY deleted_at, key
             LIMIT p_limit

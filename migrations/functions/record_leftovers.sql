@@ -32,7 +32,9 @@ BEGIN
         WHERE o.leftover_at IS NOT NULL
     ), written AS (
         UPDATE object o
-        SET leftover_at = NULL, leftover_size = NULL, leftover_uploads = NULL
+        SET leftover_at = NULL, leftover_size = NULL, leftover_uploads = NULL,
+            -- Its tombstone begins anew: a delete of another pass may be signed, and on its way.
+            deleted_at = CASE WHEN o.state = 'deleted' THEN v_now ELSE o.deleted_at END
         FROM answered a
         WHERE (o.report_id, o.fence_epoch, o.fence_counter, o.object_id) = (a.report_id, a.fence_epoch, a.fence_counter, a.object_id)
           AND a.error IS NULL
