@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fenceline/fenceline/api"
 	"github.com/fenceline/fenceline/gc"
 )
 
@@ -101,4 +102,27 @@ func TestAnUnknownRunIsNotFound(t *testing.T) {
 		equal(t, w.Do(t, "POST", "/v1/gc/runs", body).Refused(t, 400, "invalid_request"), doc{"field": field})
 	}
 	w.finished(t, w.Do(t, "POST", "/v1/gc/runs", raw(`{"dry_run":null}`)).Want(t, 202).Int(t, "run_id"))
+}
+
+func TestAKeyForSomeReportsIsNotToldOfOthersByARun(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	w.Storage.Put(t, "reports/finance.secret/merger.csv", "x")
+	pass, err := w.Collector.Begin(t.Context(), gc.Options{By: "test", Scan: true})
+	if err == nil {
+		err = pass.Run(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.DB.Exec(t, "UPDATE gc_run SET error = 'delete reports/finance.secret/merger.csv: denied'")
+	sales := w.NewKey(t, api.RoleOperator, "sales.*")
+	for _, path := range []string{"/v1/gc/runs", "/v1/gc/runs/1", "/v1/status"} {
+		if all := w.Do(t, "GET", path, nil).Want(t, 200); !strings.Contains(string(all.Body), "finance.secret") {
+			t.Errorf("%s does not tell a key for all reports: %s", path, all.Body)
+		}
+		if some := w.DoAs(t, sales, "GET", path, nil).Want(t, 200); strings.Contains(string(some.Body), "finance.secret") {
+			t.Errorf("%s tells a key for other reports: %s", path, some.Body)
+		}
+	}
 }

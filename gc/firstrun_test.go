@@ -57,6 +57,10 @@ func TestANewInstallationOnlyReportsUntilAnOperatorApproves(t *testing.T) {
 	if _, err := c.Approve(t.Context(), dry.ID, "an operator"); !errors.Is(err, gc.ErrNothingHeldBack) {
 		t.Errorf("the approval of a dry run ended in %v, want that it holds nothing back", err)
 	}
+	b.db.Exec(t, "UPDATE gc_run SET outcome = 'failed' WHERE run_id = 1")
+	if _, err := c.Approve(t.Context(), 1, "an operator"); !errors.Is(err, gc.ErrNothingHeldBack) {
+		t.Errorf("the approval of a report that broke off ended in %v: it has not shown what it would do", err)
+	}
 	if a := approve(t, c, 2); a.Repeated || a.Objects != 2 || a.Bytes != 2 {
 		t.Errorf("the approval says %+v, want what the run would have condemned", a)
 	}

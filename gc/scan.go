@@ -81,6 +81,9 @@ func (p *Pass) scan(ctx context.Context) error {
 		if err := s.moveTo(ctx, part.next); err != nil {
 			return err
 		}
+		if err := s.pass.inTime(ctx); err != nil && part.next != scanDone {
+			return err
+		}
 	}
 	return nil
 }

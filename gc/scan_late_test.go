@@ -238,3 +238,37 @@ func TestAScanThatHasLostItsPassRemovesNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatHasReturnedKeepsItsTombstoneUntilLongAfterItIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	name := b.collected(t)
+	b.storage.Put(t, keyOf(name), "back")
+	refuse := errors.New("access denied")
+	d := &deletes{Bucket: b.bucket, answer: func(staging.ObjectRef) error { return refuse }}
+	c := b.collectorOn(d, scans, instant, func(cfg *gc.Config) { cfg.Tombstones = tombstones })
+	rows := func() int {
+		return testdb.Value[int](t, b.db, "SELECT count(*) FROM object WHERE object_id = $1", name.Object)
+	}
+	scan(t, c)
+	b.db.Advance(t, tombstones+time.Hour)
+	scan(t, c)
+	if rows() != 1 {
+		t.Fatal("it was forgotten while something is under its key: a worker may reserve it anew, and lose its bytes to a delete of now")
+	}
+	if s := standing(t, c); s.Overdue.Objects != 1 {
+		t.Errorf("it is not overdue: %+v", s)
+	}
+	refuse = nil
+	scan(t, c)
+	b.db.Advance(t, tombstones-time.Minute) // a delete that was signed before may still be on its way for a part of that
+	collect(t, c)
+	if rows() != 1 {
+		t.Error("its tombstone has not begun anew")
+	}
+	b.db.Advance(t, time.Hour)
+	collect(t, c)
+	if rows() != 0 {
+		t.Error("its tombstone is kept for ever")
+	}
+}

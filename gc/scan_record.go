@@ -53,7 +53,10 @@ func (s *scan) pause(ctx context.Context, after string) error {
 	if s.listed < mostListed && len(s.found)+len(s.returned) < s.pass.collector.cfg.Batch && time.Since(s.recordedAt) < longestUnrecorded {
 		return nil
 	}
-	return s.record(ctx, after)
+	if err := s.record(ctx, after); err != nil {
+		return err
+	}
+	return s.pass.inTime(ctx) // behind what was written down: however little it was, the next pass need not see it again
 }
 
 // record writes down what was seen up to a key. Should it break off half-way, the same is seen again, and what was recorded
@@ -78,7 +81,7 @@ func (s *scan) record(ctx context.Context, after string) error {
 		return stepError(got.Status)
 	}
 	s.listed, s.seen, s.tally, s.recordedAt = 0, 0, foreign{}, time.Now()
-	return s.pass.inTime(ctx) // asked behind what was written down: however little it was, the next pass need not see it again
+	return nil
 }
 
 // recordFound has the database record what no row knew, unless one does by now.

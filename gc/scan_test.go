@@ -126,6 +126,21 @@ func TestWhatIsFoundCountsForTheBrake(t *testing.T) {
 	}
 }
 
+func TestWhatIsFoundLetsNoMoreGo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 60 {
+		b.storage.Put(t, keyOf(nameOf("july", "1.1", fmt.Sprint(i))), "x")
+	}
+	c := b.collector(scans, instant, func(cfg *gc.Config) { cfg.BrakeMin, cfg.BrakeShare = 1, 0.2 })
+	scan(t, c)
+	b.strand(t, "august", 10)
+	b.db.Advance(t, retention+leaseTTL)
+	if run := collect(t, c); run.Condemned != 2 || run.Braked != 8 {
+		t.Errorf("%d were condemned and %d held back, want a fifth of the 10 that the catalog has taken in, and 8", run.Condemned, run.Braked)
+	}
+}
+
 func TestAScanComparesInByteOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,9 +1,12 @@
 package gc_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fenceline/fenceline/gc"
 	"github.com/fenceline/fenceline/staging"
@@ -115,4 +118,50 @@ func TestAScheduledPassWhoseTimeIsOverSaysSo(t *testing.T) {
 	if keys := b.keys(t); keys != "" {
 		t.Errorf("the keys left are %q", keys)
 	}
+}
+
+func TestAPassBeginsBehindThePhaseThatTheOneBeforeDidNotFinish(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.strand(t, "july", 3)
+	b.db.Advance(t, retention+leaseTTL)
+	d := &deletes{Bucket: b.bucket, before: func() error { b.db.Advance(t, time.Hour); return nil }}
+	if run := stopped(t, b.collectorOn(d, instant, limited)); run.Phase != "purge" {
+		t.Fatalf("it stopped in %q, want in the purge", run.Phase)
+	}
+	b.strand(t, "august", 1)
+	b.db.Advance(t, retention+leaseTTL)
+	var order []string
+	p, err := b.collector(instant, limited).Begin(t.Context(), gc.Options{
+		Scan: true, PhaseEnded: func(_ context.Context, phase string) { order = append(order, phase) },
+	})
+	must(t, "begin", err)
+	must(t, "run", p.Run(t.Context()))
+	if diff := cmp.Diff([]string{"forget", "scan", "condemn", "purge"}, order); diff != "" {
+		t.Errorf("the phases of the next pass (-want +got):\n%s", diff)
+	}
+	if keys := b.keys(t); keys != "" {
+		t.Errorf("the keys left are %q", keys)
+	}
+}
+
+func TestAScanThatHasTimeForOneKeyAPassComesToItsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fill(t, 4)
+	d := &deletes{Bucket: b.bucket, listed: func(int, bool) error { b.db.Advance(t, time.Hour); return nil }}
+	c := b.collectorOn(d, scans, instant, limited)
+	for range 12 {
+		run, err := runScan(t.Context(), t, c, gc.Options{})
+		if err == nil && run.ScanCompleted {
+			if n := b.found(t); n != 4 {
+				t.Errorf("%d are recorded, want all 4", n)
+			}
+			return
+		}
+		if !errors.Is(err, gc.ErrTimeLimit) {
+			t.Fatalf("a pass ended in %v", err)
+		}
+	}
+	t.Errorf("it begins anew each time: %d of 4 are recorded", b.found(t))
 }
