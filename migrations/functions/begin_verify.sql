@@ -40,10 +40,12 @@ BEGIN
 
     DELETE FROM verify_run v
     WHERE finished_at <= v_now - p_keep_ms * interval '1 millisecond'
-      AND verification_id NOT IN (SELECT max(verification_id) FROM verify_run WHERE outcome = 'completed' GROUP BY deep);
+      AND verification_id NOT IN (SELECT max(verification_id) FROM verify_run WHERE outcome = 'completed' GROUP BY deep, pattern)
+      -- what it has found is still so, as far as anybody has looked
+      AND NOT EXISTS (SELECT FROM verify_finding f WHERE f.verification_id = v.verification_id AND f.present);
 
     SELECT * INTO r FROM verify_run WHERE (deep, pattern) = (p_deep, p_pattern) ORDER BY verification_id DESC LIMIT 1;
-    IF NOT p_restart AND r.outcome <> 'completed' AND r.beat_at > v_now - v_longest AND v_floor <= r.epoch
+    IF NOT p_restart AND r.outcome <> 'completed' AND r.started_at > v_now - v_longest AND v_floor <= r.epoch
        AND (SELECT (system_identifier, timeline, database_oid) FROM epoch WHERE epoch = r.epoch)
          = (SELECT (system_identifier, timeline, database_oid) FROM epoch WHERE epoch = v_epoch) THEN
         RETURN QUERY
