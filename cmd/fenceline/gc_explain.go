@@ -117,7 +117,7 @@ func outlook(o *client.ObjectRecord) string {
 func because(reason string) string {
 	switch reason {
 	case "never_sealed":
-		return "its upload was never completed, and its retention has ended"
+		return "it was never sealed, so nobody knows what was uploaded, and its retention has ended"
 	case "never_published":
 		return "it was never published, and its retention has ended"
 	case "superseded":

@@ -204,8 +204,24 @@ func printSummary(w io.Writer, r gc.Record) error {
 	return err
 }
 
-// needsALook tells whether a pass has left something that does not come right by itself.
-func needsALook(r gc.Record) bool { return r.Braked > 0 || r.DeleteFailed > 0 }
+// needsALook is an error where a pass has left something that does not come right by itself, or found it left by another.
+func needsALook(ctx context.Context, collector *gc.Collector, r gc.Record) error {
+	standing, err := collector.Standing(ctx)
+	if err != nil {
+		return err
+	}
+	held := int64(0)
+	for _, h := range standing.HeldBack {
+		held += h.Objects
+	}
+	if r.DryRun {
+		held += r.Braked
+	}
+	if held+r.DeleteFailed+standing.Stuck == 0 {
+		return nil
+	}
+	return fmt.Errorf("run %d %w: %d objects held back, %d not deleted, %d stuck", r.RunID, errNeedsALook, held, r.DeleteFailed, standing.Stuck)
+}
 
 // loud says what somebody should look at after a pass.
 func loud(r gc.Record) []string {
@@ -218,9 +234,9 @@ func loud(r gc.Record) []string {
 	}
 	switch {
 	case r.Braked > 0 && r.DryRun:
-		lines = append(lines, fmt.Sprintf("THE BRAKE: %d objects would be held back that were never published, more than may be condemned within the window.", r.Braked))
+		lines = append(lines, fmt.Sprintf("THE BRAKE: %d objects would be held back that were never published or that nobody knew, more than may be condemned within the window.", r.Braked))
 	case r.Braked > 0:
-		lines = append(lines, fmt.Sprintf("THE BRAKE: %d objects are held back that were never published, more than may be condemned within the window. "+
+		lines = append(lines, fmt.Sprintf("THE BRAKE: %d objects are held back that were never published or that nobody knew, more than may be condemned within the window. "+
 			"Find out why; to release exactly these: fenceline gc approve %d", r.Braked, r.RunID))
 	}
 	if r.DeleteFailed > 0 {

@@ -26,7 +26,7 @@ type gcRunCmd struct {
 	JSON          bool          `name:"json" help:"Print a line of JSON for each object, for progress, and at the end for the run as GET /v1/gc/runs/RUN shows it."`
 	Quiet         bool          `short:"q" help:"Print neither objects nor progress."`
 	ProgressEvery time.Duration `default:"10s" help:"Where standard error is no terminal, tell how far it is at most so often."`
-	Strict        bool          `help:"End with 9 where something needs a look: objects are held back, or could not be deleted."`
+	Strict        bool          `help:"End with 9 where something needs a look: objects are held back, by this pass or since an earlier one, or could not be deleted."`
 }
 
 // Validate refuses a pause between two lines in which nobody would wait for the second. Kong calls it.
@@ -78,8 +78,8 @@ func (c *gcRunCmd) Run(ctx context.Context, out *console) error {
 		return fmt.Errorf("%w; the next pass goes on from there", errors.Join(context.Canceled, failure))
 	case failure != nil:
 		return failure
-	case err == nil && c.Strict && needsALook(run):
-		return fmt.Errorf("run %d %w: %d objects held back, %d not deleted", run.RunID, errNeedsALook, run.Braked, run.DeleteFailed)
+	case err == nil && c.Strict:
+		return needsALook(ended, collector, run)
 	}
 	return err
 }
