@@ -25,6 +25,7 @@ func ledger(t *testing.T, s *testservice.Service) {
 		fenceline(t, settings, "gc", "run", "--dry-run", "--quiet").ends(t, 0)
 	}
 	s.DB.Exec(t, `DELETE FROM gc_ledger`)
+	s.DB.Exec(t, `UPDATE gc_run SET dry_run = false WHERE run_id < 3`)
 	s.DB.Exec(t, `
 		INSERT INTO gc_ledger (run_id, action, reason, detail, report_id, fence_epoch, fence_counter, object_id, key, size, at)
 		SELECT CASE n % 20 WHEN 0 THEN 1 WHEN 1 THEN 3 ELSE 2 END, CASE n % 5 WHEN 4 THEN 'deleted' ELSE 'delete_failed' END, 'superseded',
@@ -51,9 +52,11 @@ func TestTheLedgerIsExportedAsItIs(t *testing.T) {
 		args  []string
 		where string
 	}{
-		"of all runs":   {nil, "true"},
+		"of all runs":   {nil, "run_id < 3"}, // without what a dry run would have done
+		"of dry runs":   {[]string{"--dry-runs"}, "true"},
 		"of one run":    {[]string{"2"}, "run_id = 2"},
-		"of one action": {[]string{"--action=delete_failed"}, "action = 'delete_failed'"},
+		"of a dry run":  {[]string{"3"}, "run_id = 3"},
+		"of one action": {[]string{"--action=delete_failed"}, "run_id < 3 AND action = 'delete_failed'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
