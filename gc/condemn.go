@@ -8,7 +8,6 @@ import (
 
 	"github.com/fenceline/fenceline/catalog"
 	"github.com/fenceline/fenceline/internal/database"
-	"github.com/fenceline/fenceline/internal/fencing"
 )
 
 // beginning is before every moment that the database can hold.
@@ -16,15 +15,9 @@ var beginning = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // condemned is a row that the SQL function condemn answers.
 type condemned struct {
-	Status       string
-	Reason       *string
-	ReportID     *fencing.ReportID
-	FenceEpoch   *int32
-	FenceCounter *int64
-	ObjectID     *fencing.ObjectID
-	Key          *string
-	Size         *int64
-	DueAt        *time.Time
+	answered
+	Reason *string
+	DueAt  *time.Time
 }
 
 // condemn takes the objects that are due, and first those that an operator has let go although the brake held them back.
@@ -74,7 +67,7 @@ func (p *Pass) condemnDue(ctx context.Context, approved *int64) error {
 				return stepError(row.Status)
 			}
 			if row.Status != "skipped" {
-				p.tell(row.entry())
+				p.tell(row.entry(*row.Reason))
 			}
 			afterAt, afterKey = *row.DueAt, *row.Key
 		}

@@ -3,7 +3,6 @@ package gc
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,23 +13,12 @@ import (
 // Errors: ErrRunNotFound, database.ErrUnavailable.
 func (c *Collector) Progress(ctx context.Context, id int64) (*Progress, error) {
 	const query = `SELECT phase, phase_began_at, phase_done, phase_total, beat_at, finished_at FROM gc_run WHERE run_id = @run`
-	type row struct {
-		Phase        string
-		PhaseBeganAt *time.Time
-		PhaseDone    int64
-		PhaseTotal   *int64
-		BeatAt       time.Time
-		FinishedAt   *time.Time
-	}
-	got, found, err := database.Row[row](ctx, c.pool, query, pgx.NamedArgs{"run": id})
+	got, found, err := database.Row[Moves](ctx, c.pool, query, pgx.NamedArgs{"run": id})
 	if err == nil && !found {
 		err = ErrRunNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read how far collector run %d is: %w", id, err)
 	}
-	return Record{
-		Phase: got.Phase, PhaseBeganAt: got.PhaseBeganAt, PhaseDone: got.PhaseDone, PhaseTotal: got.PhaseTotal,
-		BeatAt: got.BeatAt, FinishedAt: got.FinishedAt,
-	}.Progress(), nil
+	return got.Progress(), nil
 }

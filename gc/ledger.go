@@ -100,8 +100,8 @@ func (p *Pass) tell(e Entry) {
 	}
 }
 
-// seen is a row that the functions answer which write down what a listing has shown.
-type seen struct {
+// answered is a row that a function answers for an object for which it has written something down.
+type answered struct {
 	Status       string
 	ReportID     *fencing.ReportID // nil where nothing was written down, for which the status says why
 	FenceEpoch   *int32
@@ -111,18 +111,9 @@ type seen struct {
 	Size         *int64
 }
 
-func (r seen) entry(reason string) Entry {
+func (r answered) entry(reason string) Entry {
 	return Entry{
 		Action: r.Status, Reason: reason, Key: *r.Key, Size: r.Size,
-		Object: fencing.ObjectName{
-			Report: *r.ReportID, Fence: fencing.Joined(r.FenceEpoch, r.FenceCounter), Object: *r.ObjectID,
-		},
-	}
-}
-
-func (r condemned) entry() Entry {
-	return Entry{
-		Action: r.Status, Reason: *r.Reason, Key: *r.Key, Size: r.Size,
 		Object: fencing.ObjectName{
 			Report: *r.ReportID, Fence: fencing.Joined(r.FenceEpoch, r.FenceCounter), Object: *r.ObjectID,
 		},

@@ -151,12 +151,15 @@ func (p *Pass) inTurn(ctx context.Context, phases []phase) ([]phase, error) {
 		Phase string
 		Late  bool
 	}
+	if p.collector.cfg.TimeLimit == 0 {
+		return phases, nil
+	}
 	last, _, err := database.Row[row](ctx, p.collector.pool, query, pgx.NamedArgs{"run": p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("read how the pass before has ended: %w", err)
 	}
 	i := slices.IndexFunc(phases, func(x phase) bool { return x.name == last.Phase })
-	if !last.Late || p.collector.cfg.TimeLimit == 0 || i < 0 {
+	if !last.Late || i < 0 {
 		return phases, nil
 	}
 	return slices.Concat(phases[i+1:], phases[:i+1]), nil

@@ -16,9 +16,6 @@ type Record struct {
 	DryRun           bool
 	StartedBy        string
 	StartedAt        time.Time
-	BeatAt           time.Time // when it last moved
-	Phase            string    // condemn, purge, forget, scan, done
-	FinishedAt       *time.Time
 	Outcome          *string // completed, failed, paused, time_limit, stopped, abandoned; nil while it is under way
 	Error            *string
 	Condemned        int64
@@ -38,9 +35,6 @@ type Record struct {
 	ReportOnly       bool // it was dry, since the installation does not collect yet
 	ApprovedAt       *time.Time
 	ApprovedBy       *string
-	PhaseBeganAt     *time.Time
-	PhaseDone        int64
-	PhaseTotal       *int64    // nil where it is not known
 	ByReason         []Tally   // by action and reason
 	Errors           []Failure // what the storage said most, up to ten
 
@@ -52,6 +46,18 @@ type Record struct {
 	ScanForeignBytes   int64
 	ScanForeignSample  []string // ten keys at most
 	ScanCompleted      bool
+
+	Moves
+}
+
+// Moves tell how far a pass is.
+type Moves struct {
+	Phase        string     // condemn, purge, forget, scan, done
+	PhaseBeganAt *time.Time // nil before it has entered one
+	PhaseDone    int64
+	PhaseTotal   *int64    // nil where it is not known
+	BeatAt       time.Time // when it last moved
+	FinishedAt   *time.Time
 }
 
 // Tally counts what a pass did for one reason.
@@ -79,15 +85,15 @@ type Progress struct {
 }
 
 // Progress tells how far a pass is; nil once it has ended.
-func (r Record) Progress() *Progress {
-	if r.FinishedAt != nil {
+func (m Moves) Progress() *Progress {
+	if m.FinishedAt != nil {
 		return nil
 	}
-	p := Progress{Phase: r.Phase, Done: r.PhaseDone, Total: r.PhaseTotal}
-	if r.PhaseBeganAt == nil || r.PhaseDone == 0 || !r.BeatAt.After(*r.PhaseBeganAt) {
+	p := Progress{Phase: m.Phase, Done: m.PhaseDone, Total: m.PhaseTotal}
+	if m.PhaseBeganAt == nil || m.PhaseDone == 0 || !m.BeatAt.After(*m.PhaseBeganAt) {
 		return &p
 	}
-	p.PerSecond = new(float64(r.PhaseDone) / r.BeatAt.Sub(*r.PhaseBeganAt).Seconds())
+	p.PerSecond = new(float64(m.PhaseDone) / m.BeatAt.Sub(*m.PhaseBeganAt).Seconds())
 	if p.Total != nil {
 		left := max(0, *p.Total-p.Done) // more may have become due meanwhile
 		p.Remaining = new(time.Duration(float64(left) / *p.PerSecond * float64(time.Second)))

@@ -122,7 +122,7 @@ func (s *scan) write(ctx context.Context, query string, what []sighting, reason 
 		return fmt.Errorf("encode what was seen: %w", err)
 	}
 	args["run"], args["keys"] = s.pass.ID, string(keys)
-	written, err := database.Changes[seen](ctx, s.pass.collector.pool, query, args)
+	written, err := database.Changes[answered](ctx, s.pass.collector.pool, query, args)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/fenceline/fenceline/internal/schedule"
@@ -14,39 +13,20 @@ import (
 // Serve runs the passes that are due by the schedule, and those that Trigger begins, until ctx ends; it
 // returns when the last of them has stopped.
 func (c *Collector) Serve(ctx context.Context) error {
-	var passes sync.WaitGroup
-	defer passes.Wait()
-
 	scheduled, err := c.scheduler(ctx)
 	if err != nil {
 		return err
 	}
-	scheduled.Start()
-	defer scheduled.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			c.giveBack(ctx)
-			return nil
-		case pass := <-c.begun:
-			passes.Go(schedule.Recovered(c.log, func() { c.run(ctx, pass) }))
-		}
-	}
+	schedule.Serve(ctx, scheduled, c.log, c.begun,
+		func(pass *Pass) { c.run(ctx, pass) },
+		// so that it does not keep others from beginning
+		func(pass *Pass) { pass.end(ctx, fmt.Errorf("not begun: %w", context.Cause(ctx))) })
+	return nil
 }
 
 // scheduler makes what begins the passes that are due by the schedule; it is not started.
 func (c *Collector) scheduler(ctx context.Context) (*schedule.Schedule, error) {
 	return schedule.New(c.cfg.Schedule, c.log, func() { c.runDue(ctx) })
-}
-
-// giveBack ends a pass that was triggered and has not been run, so that it does not keep others from beginning.
-func (c *Collector) giveBack(ctx context.Context) {
-	select {
-	case pass := <-c.begun:
-		pass.end(ctx, fmt.Errorf("not begun: %w", context.Cause(ctx)))
-	default:
-	}
 }
 
 // errNobodyRuns reports that passes are begun and nobody runs them: Serve has not been called, or has ended.

@@ -51,8 +51,8 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// Recovered is run, with what panics in it logged and not passed on.
-func Recovered(log *slog.Logger, run func()) func() {
+// recovered is run, with what panics in it logged and not passed on.
+func recovered(log *slog.Logger, run func()) func() {
 	return cron.NewChain(cron.Recover(cronLog{log})).Then(cron.FuncJob(run)).Run
 }
 

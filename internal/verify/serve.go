@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/fenceline/fenceline/internal/schedule"
@@ -13,35 +12,14 @@ import (
 
 // Serve runs what is due by the schedule, and what Trigger begins, until ctx ends; it returns when the last run has stopped.
 func (v *Verifier) Serve(ctx context.Context) error {
-	var runs sync.WaitGroup
-	defer runs.Wait()
 	scheduled, err := schedule.New(v.cfg.Schedule, v.log, func() { v.runDue(ctx) })
 	if err != nil {
 		return err
 	}
-	scheduled.Start()
-	defer scheduled.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			v.giveBack(ctx)
-			return nil
-		case run := <-v.begun:
-			runs.Go(schedule.Recovered(v.log, func() { v.run(ctx, run) }))
-		}
-	}
-}
-
-// giveBack ends the runs that were triggered and have not been run, so that they do not keep others from beginning.
-func (v *Verifier) giveBack(ctx context.Context) {
-	for {
-		select {
-		case run := <-v.begun:
-			run.end(ctx, ctx.Err())
-		default:
-			return
-		}
-	}
+	schedule.Serve(ctx, scheduled, v.log, v.begun,
+		func(run *Run) { v.run(ctx, run) },
+		func(run *Run) { run.end(ctx, ctx.Err()) }) // so that it does not keep others from beginning
+	return nil
 }
 
 // errNobodyRuns reports that runs are begun and nobody runs them: Serve has not been called, or has ended.
