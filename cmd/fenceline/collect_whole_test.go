@@ -36,7 +36,7 @@ func TestExactlyWhatWasDueIsCollectedThoughTheCollectorIsKilledTwiceAndOthersPub
 	t.Parallel()
 	s := testservice.Start(t)
 	field := collection(t, s, collect.Config{
-		Objects: 2000, Foreign: 60, Unknown: 40, Publishers: 4, Kills: 2, Quiet: time.Second,
+		Objects: 8000, Foreign: 60, Unknown: 40, Publishers: 4, Kills: 2, Quiet: time.Second,
 		Killed: func(context.Context) error { // instead of waiting until the pass is written off
 			s.DB.Advance(t, 31*time.Second)
 			return nil
